@@ -1,7 +1,8 @@
-// The agent's process: it greets mpiexec, and carries what mpiexec and the part of the job on this machine say.
+// The agent's process: it greets mpiexec, and carries what mpiexec, the part of the job on this machine, and further machines say.
 #include "launch/agent.h"
 
 #include "launch/agent_part.h"
+#include "launch/relay.h"
 #include "launch/run.h"
 #include "launch/silence.h"
 #include "launch/sink.h"
@@ -27,7 +28,8 @@ using machines::Frame;
 using machines::Kind;
 
 constexpr std::uint64_t key_orders = 1, key_signals = 2, key_bell = 3;
-constexpr std::uint64_t key_part = 16; ///< and the three after it
+constexpr std::uint64_t key_part = 16;       ///< and the three after it
+constexpr std::uint64_t key_relay = 1u << 8; ///< and all after it
 
 class Agent {
 public:
@@ -39,6 +41,7 @@ private:
   void take_orders();
   void obey(const Frame& order);
   void take_signals();
+  void refuse_orders();
   void lose_connection();
   bool is_over() const;
   void say(Kind kind, std::string_view body = {}) { to_mpiexec_.put(1, machines::frame(kind, body)); }
@@ -51,6 +54,7 @@ private:
   Silence silence_;
   bool connected_ = true;
   AgentPart part_{[this](Kind kind, std::string_view body) { say(kind, body); }};
+  Relay relay_{poller_, key_relay, bell_, [this](Kind kind, std::string_view body) { say(kind, body); }};
   bool said_end_ = false;
 };
 
@@ -87,7 +91,7 @@ void Agent::obey(const Frame& order) {
   case Kind::job: {
     AgentJob job;
     if (part_.has_job() || !AgentJob::read(order.body, job)) {
-      lose_connection();
+      refuse_orders();
       break;
     }
     silence_.set_limit(job.lost_after);
@@ -98,7 +102,12 @@ void Agent::obey(const Frame& order) {
     if (const std::uint64_t signal = reader.number(); signal == SIGTSTP || signal == SIGCONT)
       silence_.expect(signal == SIGTSTP);
     [[fallthrough]];
-  default: part_.obey(order); break;
+  default:
+    if (!Relay::takes(order.kind))
+      part_.obey(order);
+    else if (!relay_.obey(order))
+      refuse_orders();
+    break;
   }
 }
 
@@ -113,18 +122,23 @@ void Agent::take_orders() {
   }
   silence_.heard();
   orders_.feed({buffer, got});
-  for (Frame frame; orders_.next(frame);) obey(frame);
-  if (!orders_.broken()) return;
+  for (Frame frame; connected_ && orders_.next(frame);) obey(frame);
+  if (orders_.broken()) refuse_orders();
+}
+
+/// What arrives is damaged, or comes from something else than mpiexec.
+void Agent::refuse_orders() {
   (void)base::fail(base::Code::invalid, "standard input is not that of an agent");
   (void)complain(1);
   lose_connection();
 }
 
-/// mpiexec has gone, or cannot be reached: the ranks of this machine are ended.
+/// mpiexec has gone, or cannot be reached: the ranks of this machine are ended, and those of the machines behind it.
 void Agent::lose_connection() {
   if (!connected_) return;
   connected_ = false;
   poller_.remove(0);
+  relay_.abandon();
   part_.abandon();
 }
 
@@ -137,17 +151,22 @@ void Agent::take_signals() {
     }
     os::Ending ending;
     bool none_left = false;
-    while (os::reap(ending, none_left)) part_.reaped(ending);
+    while (os::reap(ending, none_left)) {
+      part_.reaped(ending);
+      relay_.reaped(ending);
+    }
   }
 }
 
-bool Agent::is_over() const { return connected_ ? said_end_ && to_mpiexec_.idle() : part_.is_over(); }
+bool Agent::is_over() const {
+  return connected_ ? said_end_ && relay_.is_over() && to_mpiexec_.idle() : part_.is_over();
+}
 
 int Agent::run() {
   if (!start().ok()) return complain(1);
   std::vector<std::uint64_t> keys;
   while (!is_over()) {
-    poller_.wait(std::min(silence_.wait_ms(), part_.wait_ms()), keys);
+    poller_.wait(std::min({silence_.wait_ms(), part_.wait_ms(), relay_.wait_ms()}), keys);
     for (const std::uint64_t key : keys) {
       switch (key) {
       case key_orders: take_orders(); break;
@@ -157,12 +176,18 @@ int Agent::run() {
         part_.bell_rang();
         if (to_mpiexec_.broken()) lose_connection();
         break;
-      default: part_.dispatch(key - key_part); break;
+      default:
+        if (key >= key_relay)
+          relay_.dispatch(key);
+        else
+          part_.dispatch(key - key_part);
+        break;
       }
     }
     if (silence_.must_speak()) say(Kind::alive);
     if (silence_.is_too_long()) lose_connection();
     part_.check();
+    relay_.check();
     if (!part_.is_over() || said_end_) continue;
     part_.say_end();
     said_end_ = true;

@@ -3,7 +3,10 @@
 //
 //   mpiexec <--- ssh ---> agent <--- pipes, control socket ---> front end --- supervisor --- ranks
 //
-// When the agent's connection ends, or mpiexec is silent for too long, the ranks of this machine are ended.
+// If mpiexec orders it, it reaches further machines as mpiexec has reached this one, and passes on what is said to their agents and by them.
+//
+// When the agent's connection ends, or mpiexec is silent for too long, the ranks of this machine are ended, and those of the machines that it
+// has reached.
 #pragma once
 
 #include "base/result.h"

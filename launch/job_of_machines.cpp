@@ -9,6 +9,7 @@
 #include "launch/keys.h"
 #include "launch/option_table.h"
 #include "machines/distribution.h"
+#include "machines/tree.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "segment/parts.h"
@@ -101,26 +102,63 @@ Result JobOfMachines::start() {
   os::ignore_signal(SIGTTOU);
   os::ignore_signal(SIGTTIN); // input from a terminal ends for a job in the background
   name_machines();
-  NEAR_TRY(os::allow_descriptors(static_cast<unsigned>(machines_.size()) * 10 + 64));
   NEAR_TRY(poller_.open());
   NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
   NEAR_TRY(output_.open(poller_, key_streams, command_.merge_output, false));
   NEAR_TRY(poller_.add(output_.bell_descriptor(), key_bell));
   if (command_.timeout_s > 0)
     time_out_ns_ = os::monotonic_ns() + static_cast<std::uint64_t>(command_.timeout_s * 1e9);
+  return reach_machines();
+}
+
+/// Starts the agents of the first machines, from which the others are reached as soon as they have greeted.
+Result JobOfMachines::reach_machines() {
+  // srun does not start processes itself: the daemons of Slurm do, in a tree of their own.
+  const auto fan_out = command_.by_slurm ? 0 : static_cast<unsigned>(base::knobs().fanout.number);
+  std::vector<unsigned> elsewhere;
+  unsigned reached_here = 0;
+  for (unsigned at = 0; at < machines_.size(); ++at) {
+    const bool is_here = is_this_machine(machines_[at]->host.name);
+    const auto from =
+        is_here ? std::nullopt : machines::reached_from(static_cast<unsigned>(elsewhere.size()), fan_out);
+    if (from)
+      behind_.emplace(at, elsewhere[*from]);
+    else
+      ++reached_here;
+    if (!is_here) elsewhere.push_back(at);
+  }
+  constexpr unsigned each = 7, each_here = 3, others = 64;
+  NEAR_TRY(os::allow_descriptors(static_cast<unsigned>(machines_.size()) * each + reached_here * each_here +
+                                 others));
   for (unsigned at = 0; at < machines_.size(); ++at) {
     Remote& remote = *machines_[at];
-    remote.connection.set_limit(lost_after());
-    std::vector<std::string> words = words_for(remote.host, installed("mpiexec"));
-    if (by_shell(remote.host))
-      words.back() += " --agent";
+    const RemoteKeys keys = {key_agents + at, key_agent_errors + at, key_agent_input + at};
+    remote.set_limit(lost_after());
+    if (const auto found = behind_.find(at); found != behind_.end())
+      NEAR_TRY(remote.start_behind(*machines_[found->second], at, poller_, keys, output_.bell()));
     else
-      words.emplace_back("--agent");
-    NEAR_TRY(remote.start(words, poller_, {key_agents + at, key_agent_errors + at, key_agent_input + at},
-                          output_.bell()));
+      NEAR_TRY(remote.start(agent_words(remote.host), poller_, keys, output_.bell()));
     NEAR_TRY(remote.connect_output(output_));
   }
   return {};
+}
+
+std::vector<std::string> JobOfMachines::agent_words(const machines::Host& host) const {
+  std::vector<std::string> words = words_for(host, installed("mpiexec"));
+  if (by_shell(host))
+    words.back() += " --agent";
+  else
+    words.emplace_back("--agent");
+  return words;
+}
+
+/// The machine has greeted: it starts the agents of those that are reached from it.
+void JobOfMachines::reach_from(unsigned machine) {
+  std::error_code none;
+  const std::string directory = std::filesystem::current_path(none).string();
+  for (const auto& [behind, from] : behind_)
+    if (from == machine)
+      machines_[behind]->be_reached(agent_words(machines_[behind]->host), directory, lost_after());
 }
 
 /// Distributes the ranks, once every machine has said how many slots it has.
@@ -155,12 +193,8 @@ Result JobOfMachines::distribute() {
                 machine_of_.size() - 1);
   for (unsigned rank = 0; rank < machine_of_.size(); ++rank)
     machines_[machine_of_[rank]]->ranks.push_back(rank);
-  for (unsigned at = 0; at < machines_.size(); ++at) {
-    if (machines_[at]->ranks.empty())
-      machines_[at]->connection.hang_up();
-    else
-      parts_.push_back(at);
-  }
+  for (unsigned at = 0; at < machines_.size(); ++at)
+    if (!machines_[at]->ranks.empty()) parts_.push_back(at);
   std::vector<std::vector<std::uint32_t>> ranks;
   for (const unsigned part : parts_) ranks.push_back(machines_[part]->ranks);
   const std::vector<std::string> rows = boot::machine_list_rows(ranks);

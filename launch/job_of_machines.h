@@ -40,6 +40,9 @@ private:
   bool by_shell(const machines::Host& host) const;
   std::vector<std::string> words_for(const machines::Host& host, const std::string& program) const;
   void name_machines();
+  Result reach_machines();
+  void reach_from(unsigned machine);
+  std::vector<std::string> agent_words(const machines::Host& host) const;
   Result distribute();
   Result send_jobs();
   AgentJob job_for(unsigned machine) const;
@@ -49,6 +52,7 @@ private:
   void dispatch(std::uint64_t key);
   void take_frames(unsigned machine);
   void take(unsigned machine, const machines::Frame& frame);
+  void take_from_behind(unsigned machine, const machines::Frame& frame);
   void greet(unsigned machine, const machines::Frame& frame);
   void answer_get(Remote& remote, const machines::Frame& frame);
   void enter_fence(unsigned machine);
@@ -64,6 +68,8 @@ private:
   void check_time(std::uint64_t now_ns);
   void check_output();
   void lose(unsigned machine, std::string why);
+  /// By machine: whether its connection is still needed, for itself or for machines behind it.
+  std::vector<bool> needed() const;
   /// Decides that the job ends, with this report; the first one counts, unless a later one explains more.
   void decide(OutcomeReport report);
   void end_all(machines::Kind how);
@@ -72,6 +78,7 @@ private:
   void print_outcome();
   int status() const;
   static std::string ranks_text(const Remote& remote);
+  static std::string ranks_text(const std::vector<unsigned>& ranks);
 
   const Command command_;
   const std::vector<std::string> arguments_;
@@ -80,6 +87,7 @@ private:
   Output output_;
   Input input_;
   std::vector<std::unique_ptr<Remote>> machines_;
+  std::map<unsigned, unsigned> behind_;            ///< a machine, and the one from which it is reached
   std::vector<std::vector<unsigned>> programs_on_; ///< machines of each program; empty: all
   std::vector<unsigned> application_of_;           ///< by rank
   std::vector<unsigned> machine_of_;               ///< by rank

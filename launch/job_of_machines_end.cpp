@@ -31,7 +31,7 @@ void JobOfMachines::take_signals() {
       os::Ending ending;
       bool none_left = false;
       while (os::reap(ending, none_left))
-        for (const auto& remote : machines_) (void)remote->connection.reaped(ending);
+        for (const auto& remote : machines_) (void)remote->reaped(ending);
       break;
     }
     case SIGUSR1:
@@ -84,40 +84,64 @@ void JobOfMachines::decide(OutcomeReport report) {
 
 void JobOfMachines::end_all(Kind how) {
   if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
-  for (const auto& remote : machines_) {
-    if (remote->ranks.empty()) { // it has not been told of the job
-      remote->connection.kill();
-      remote->ended = true;
-    }
-    if (!remote->connection.is_connected()) continue;
-    if (!remote->ended && !remote->failing && remote->hello) remote->say(how);
+  for (const auto& remote : machines_)
+    if (remote->ranks.empty()) remote->ended = true; // it has not been told of the job
+  const std::vector<bool> is_needed = needed();
+  for (unsigned machine = 0; machine < machines_.size(); ++machine) {
+    Remote& remote = *machines_[machine];
+    if (remote.ranks.empty() && !is_needed[machine]) remote.kill();
+    if (remote.is_connected() && !remote.ended && !remote.failing && remote.hello) remote.say(how);
   }
 }
 
-/// The machine cannot be reached, or not any more.
+std::vector<bool> JobOfMachines::needed() const {
+  std::vector<bool> is_needed(machines_.size());
+  // A machine is reached from one with a lower number.
+  for (unsigned machine = static_cast<unsigned>(machines_.size()); machine-- > 0;) {
+    const Remote& remote = *machines_[machine];
+    const bool has_part = state_ == State::greeting || !remote.ranks.empty();
+    if (!remote.ended && has_part) is_needed[machine] = true;
+    if (const auto found = behind_.find(machine); found != behind_.end() && is_needed[machine])
+      is_needed[found->second] = true;
+  }
+  return is_needed;
+}
+
+/// The machine cannot be reached, or not any more, and so are those behind it.
 void JobOfMachines::lose(unsigned machine, std::string why) {
   Remote& remote = *machines_[machine];
-  remote.ended = true;
-  remote.status = 1;
-  remote.connection.kill();
-  remote.end_input();
-  OutcomeReport report = report_about_job(base::format("machine {}: {}", remote.host.name, why), 1);
+  const std::vector<unsigned> own = remote.ended ? std::vector<unsigned>() : remote.ranks;
+  std::vector<unsigned> behind;
+  for (const auto& each : machines_) {
+    const bool is_behind = each->is_behind(remote);
+    if (!is_behind && each.get() != &remote) continue;
+    if (is_behind && !each->ended) behind.insert(behind.end(), each->ranks.begin(), each->ranks.end());
+    each->ended = true;
+    each->status = 1;
+    each->end_input();
+    if (is_behind) each->part("");
+  }
+  remote.kill();
+  const std::string from =
+      remote.nearer() == nullptr ? "" : base::format(" (reached from {})", remote.nearer()->host.name);
+  OutcomeReport report = report_about_job(base::format("machine {}{}: {}", remote.host.name, from, why), 1);
   report.of_machine = true;
-  if (!remote.ranks.empty())
-    report.sentence +=
-        base::format("; {} {} lost", ranks_text(remote), remote.ranks.size() == 1 ? "is" : "are");
+  auto are = [](const std::vector<unsigned>& ranks) { return ranks.size() == 1 ? "is" : "are"; };
+  if (!own.empty()) report.sentence += base::format("; {} {} lost", ranks_text(own), are(own));
+  if (!behind.empty())
+    report.sentence += base::format("; {} {} lost on the machines that are reached through it",
+                                    ranks_text(behind), are(behind));
   decide(std::move(report));
 }
 
 void JobOfMachines::check_connections(std::uint64_t now_ns) {
+  const std::vector<bool> is_needed = needed();
   for (unsigned machine = 0; machine < machines_.size(); ++machine) {
     Remote& remote = *machines_[machine];
-    const bool unused = state_ != State::greeting && remote.ranks.empty();
-    if (remote.ended || unused) {
-      remote.connection.hang_up();
-      continue;
-    }
-    if (std::string why = remote.connection.failure(now_ns); !why.empty()) lose(machine, std::move(why));
+    if (!is_needed[machine])
+      remote.hang_up();
+    else if (std::string why = remote.failure(now_ns); !why.empty() && needed()[machine])
+      lose(machine, std::move(why));
   }
 }
 
@@ -157,7 +181,7 @@ bool JobOfMachines::all_ended() const {
 bool JobOfMachines::finished() {
   if (state_ != State::draining && all_ended()) {
     state_ = State::draining;
-    for (const auto& remote : machines_) remote->connection.hang_up();
+    for (const auto& remote : machines_) remote->hang_up();
   }
   if (state_ != State::draining) return false;
   bool closed = true;
@@ -178,7 +202,7 @@ void JobOfMachines::print_outcome() {
   if (printed_) return;
   printed_ = true;
   for (const auto& remote : machines_)
-    if (!remote->connection.is_connected()) remote->connection.kill();
+    if (!remote->is_connected()) remote->kill();
   if (!decided_) return;
   if (timed_out_) {
     outcome_.sentence += ":";

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "launch/keys.h"
+#include "machines/tree.h"
 #include "os/affinity.h"
 #include "os/clock.h"
 #include "os/signals.h"
@@ -23,7 +24,7 @@ void JobOfMachines::dispatch(std::uint64_t key) {
   } else if (key >= key_agent_input) {
     machines_[key - key_agent_input]->carry_input();
   } else if (key >= key_agent_errors) {
-    machines_[key - key_agent_errors]->connection.read_errors();
+    machines_[key - key_agent_errors]->read_errors();
   } else if (key >= key_agents) {
     take_frames(static_cast<unsigned>(key - key_agents));
   } else if (key == key_signals) {
@@ -36,7 +37,7 @@ void JobOfMachines::dispatch(std::uint64_t key) {
 
 void JobOfMachines::take_frames(unsigned machine) {
   std::vector<Frame> frames;
-  (void)machines_[machine]->connection.read(frames); // its end is noticed by check_connections()
+  machines_[machine]->read(frames); // its end is noticed by check_connections()
   for (const auto& frame : frames) take(machine, frame);
 }
 
@@ -69,9 +70,29 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
     }
     break;
   case Kind::started: part_started(machine, reader.number()); break;
+  case Kind::relayed:
+  case Kind::parted: take_from_behind(machine, frame); break;
   case Kind::ended: part_ended(machine, static_cast<int>(reader.number() & 0xff)); break;
   default: break;
   }
+}
+
+/// What comes from a machine that is reached from this one, or is said of it.
+void JobOfMachines::take_from_behind(unsigned machine, const Frame& frame) {
+  machines::Relayed relayed;
+  machines::Parted parted;
+  const bool read = frame.kind == Kind::relayed ? machines::Relayed::read(frame.body, relayed)
+                                                : machines::Parted::read(frame.body, parted);
+  const unsigned behind = frame.kind == Kind::relayed ? relayed.machine : parted.machine;
+  if (!read || behind >= machines_.size() || machines_[behind]->nearer() != machines_[machine].get()) {
+    lose(machine, "what it sends is damaged");
+    return;
+  }
+  if (!machines_[behind]->is_connected()) return; // it has been given up
+  if (frame.kind == Kind::relayed)
+    take(behind, relayed.frame);
+  else
+    machines_[behind]->part(base::printable(parted.why));
 }
 
 void JobOfMachines::greet(unsigned machine, const Frame& frame) {
@@ -87,6 +108,7 @@ void JobOfMachines::greet(unsigned machine, const Frame& frame) {
     return;
   }
   remote.hello = std::move(hello);
+  reach_from(machine);
   const bool all = std::all_of(machines_.begin(), machines_.end(),
                                [](const auto& each) { return each->hello.has_value(); });
   if (!all || state_ != State::greeting) return;
@@ -155,10 +177,12 @@ void JobOfMachines::part_ended(unsigned machine, int status) {
   check_fences();
 }
 
-std::string JobOfMachines::ranks_text(const Remote& remote) {
-  os::CpuSet ranks;
-  for (const unsigned rank : remote.ranks) ranks.add(rank);
-  return (remote.ranks.size() == 1 ? "rank " : "ranks ") + ranks.text();
+std::string JobOfMachines::ranks_text(const Remote& remote) { return ranks_text(remote.ranks); }
+
+std::string JobOfMachines::ranks_text(const std::vector<unsigned>& ranks) {
+  os::CpuSet numbers;
+  for (const unsigned rank : ranks) numbers.add(rank);
+  return (ranks.size() == 1 ? "rank " : "ranks ") + numbers.text();
 }
 
 int JobOfMachines::run() {
@@ -167,7 +191,7 @@ int JobOfMachines::run() {
     const int output_ms = output_.tick(os::monotonic_ns());
     constexpr int often_ms = 20, at_most_ms = 1000;
     int wait_ms = state_ == State::running ? at_most_ms : often_ms;
-    for (const auto& remote : machines_) wait_ms = std::min(wait_ms, remote->connection.wait_ms());
+    for (const auto& remote : machines_) wait_ms = std::min(wait_ms, remote->wait_ms());
     if (output_ms >= 0) wait_ms = std::min(wait_ms, output_ms);
     const std::uint64_t before = os::monotonic_ns();
     if (time_out_ns_ > before && !timed_out_)
@@ -176,7 +200,7 @@ int JobOfMachines::run() {
     poller_.wait(wait_ms, keys);
     for (const std::uint64_t key : keys) dispatch(key);
     const std::uint64_t now = os::monotonic_ns();
-    for (const auto& remote : machines_) remote->connection.keep_alive();
+    for (const auto& remote : machines_) remote->keep_alive();
     check_connections(now);
     check_time(now);
     check_output();

@@ -1,9 +1,11 @@
 #include "launch/remote.h"
 
+#include "machines/tree.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace near::launch {
 namespace {
@@ -17,11 +19,28 @@ constexpr std::uint64_t most_input_under_way = 1u << 20;
 
 Result Remote::start(const std::vector<std::string>& words, os::Poller& poller, const RemoteKeys& keys,
                      os::Bell& bell) {
+  NEAR_TRY(connection_.start(words, "", poller, {keys.agent, keys.errors}, bell));
+  return start_output(poller, keys, bell);
+}
+
+Result Remote::start_behind(Remote& nearer, unsigned number, os::Poller& poller, const RemoteKeys& keys,
+                            os::Bell& bell) {
+  nearer_ = &nearer;
+  number_ = number;
+  return start_output(poller, keys, bell);
+}
+
+Result Remote::start_output(os::Poller& poller, const RemoteKeys& keys, os::Bell& bell) {
   poller_ = &poller;
   keys_ = keys;
-  NEAR_TRY(connection.start(words, "", poller, {keys.agent, keys.errors}, bell));
   NEAR_TRY(to_output_[0].start(bell));
   return to_output_[1].start(bell);
+}
+
+void Remote::be_reached(const std::vector<std::string>& words, const std::string& directory,
+                        unsigned lost_after) {
+  linked_ = true;
+  nearer_->say(Kind::reach, machines::Reach{number_, words, directory, lost_after}.body());
 }
 
 Result Remote::connect_output(Output& output) {
@@ -29,9 +48,43 @@ Result Remote::connect_output(Output& output) {
   return output.add(Output::standard_error, "", {}, output_[1]);
 }
 
-void Remote::say(Kind kind, std::string_view body) { connection.put(machines::frame(kind, body)); }
+void Remote::say(Kind kind, std::string_view body) {
+  if (nearer_ == nullptr)
+    connection_.put(machines::frame(kind, body));
+  else if (linked_ && !hung_up_)
+    nearer_->say(Kind::relayed, machines::Relayed::body(number_, machines::frame(kind, body)));
+}
 
 void Remote::say(Kind kind, std::uint64_t number) { say(kind, machines::BodyWriter().number(number).body()); }
+
+void Remote::hang_up() {
+  if (nearer_ == nullptr) {
+    connection_.hang_up();
+  } else if (linked_ && !hung_up_) {
+    nearer_->say(Kind::hang_up, number_);
+    hung_up_ = true;
+  }
+}
+
+void Remote::kill() {
+  if (nearer_ == nullptr)
+    connection_.kill();
+  else if (std::exchange(linked_, false))
+    nearer_->say(Kind::cut, number_);
+}
+
+void Remote::part(std::string why) {
+  linked_ = false;
+  why_ = std::move(why);
+}
+
+std::string Remote::failure(std::uint64_t now_ns) {
+  return nearer_ == nullptr ? connection_.failure(now_ns) : why_;
+}
+
+bool Remote::is_behind(const Remote& other) const {
+  return nearer_ != nullptr && (nearer_ == &other || nearer_->is_behind(other));
+}
 
 void Remote::carry(Kind kind, std::string_view bytes) {
   const int which = kind == Kind::output ? 0 : 1;

@@ -30,12 +30,36 @@ public:
   /// Starts the process `words`, which connects its standard streams to an agent on that machine.
   Result start(const std::vector<std::string>& words, os::Poller& poller, const RemoteKeys& keys,
                os::Bell& bell);
+  /// From now on its agent is reached from another machine. `number` is this machine's.
+  Result start_behind(Remote& nearer, unsigned number, os::Poller& poller, const RemoteKeys& keys,
+                      os::Bell& bell);
+  /// Has that machine start its agent.
+  void be_reached(const std::vector<std::string>& words, const std::string& directory, unsigned lost_after);
   /// Connects the agent's output to that of mpiexec.
   Result connect_output(Output& output);
 
   /// Sends a frame; does not wait.
   void say(machines::Kind kind, std::string_view body = {});
   void say(machines::Kind kind, std::uint64_t number);
+  /// Reads what has arrived from the agent, or from the process that reaches it.
+  void read(std::vector<machines::Frame>& frames) { (void)connection_.read(frames); }
+  void read_errors() { connection_.read_errors(); }
+  /// Says that nothing more follows; the agent ends then. To be repeated until it has been said.
+  void hang_up();
+  /// Ends the connection.
+  void kill();
+  /// The machine from which it is reached has said that nothing more comes, for this reason.
+  void part(std::string why);
+  bool reaped(const os::Ending& ending) { return connection_.reaped(ending); }
+  void keep_alive() { connection_.keep_alive(); }
+  /// Connection::failure().
+  std::string failure(std::uint64_t now_ns);
+  int wait_ms() const { return connection_.wait_ms(); }
+  bool is_connected() const { return nearer_ == nullptr ? connection_.is_connected() : linked_; }
+  void set_limit(std::uint64_t seconds) { connection_.set_limit(seconds); }
+  /// The machine from which it is reached; null: mpiexec's own.
+  Remote* nearer() const { return nearer_; }
+  bool is_behind(const Remote& other) const;
   /// Carries output of the ranks. The agent sends more once room is made: acknowledge().
   void carry(machines::Kind kind, std::string_view bytes);
   void acknowledge();
@@ -49,7 +73,6 @@ public:
   void input_taken(std::uint64_t bytes);
 
   machines::Host host;
-  Connection connection;
   std::optional<Hello> hello;  ///< once the agent has greeted
   std::vector<unsigned> ranks; ///< that run there
   bool in_fence = false;
@@ -60,8 +83,15 @@ public:
   std::optional<OutcomeReport> report;
 
 private:
+  Result start_output(os::Poller& poller, const RemoteKeys& keys, os::Bell& bell);
   void watch_input(bool watched);
 
+  Connection connection_; ///< if it is reached from here
+  Remote* nearer_ = nullptr;
+  unsigned number_ = 0;
+  bool linked_ = false; ///< an agent has been asked to reach it, and has not said that nothing more comes
+  bool hung_up_ = false;
+  std::string why_; ///< nothing more comes
   os::Poller* poller_ = nullptr;
   RemoteKeys keys_;
   Sink to_output_[2]; ///< standard output and standard error: the reader of one may be slow, or gone
