@@ -28,7 +28,7 @@ using machines::Frame;
 using machines::Kind;
 
 constexpr std::uint64_t key_orders = 1, key_signals = 2, key_bell = 3;
-constexpr std::uint64_t key_part = 16;       ///< and the three after it
+constexpr std::uint64_t key_part = 16;       ///< and the two after it
 constexpr std::uint64_t key_relay = 1u << 8; ///< and all after it
 
 class Agent {

@@ -28,7 +28,7 @@ public:
 
   /// Forks the process, which waits for the job. The caller has no thread yet.
   Result fork();
-  /// Begins to carry what it says; `key` and the three after it are its own.
+  /// Begins to carry what it says; `key` and the two after it are its own.
   Result start(os::Poller& poller, std::uint64_t key, os::Bell& bell);
   /// Gives it its job.
   void give(const AgentJob& job, std::string_view body);
