@@ -19,6 +19,8 @@ def run_fuzzer(name, seconds):
     found.mkdir(parents=True, exist_ok=True)
     return [FUZZ / f"bin/fuzz_{name}", f"-max_total_time={seconds}", "-max_len=1000", "-rss_limit_mb=2048", "-timeout=20",
             "-verbosity=0", "-print_funcs=0", "-print_final_stats=1",
+            # libfabric does not free the descriptions (fi_dupinfo) of connections that it has given up.
+            *(["-detect_leaks=0"] if name == "ofi_frames" else []),
             f"-artifact_prefix={found}/{name}-", corpus]
 
 
