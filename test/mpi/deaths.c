@@ -41,6 +41,43 @@ static void compute(double seconds) {
     for (int i = 0; i < 100000; ++i) sum = sum + i;
 }
 
+enum { receives = 24, sends = 4, with_itself = 8, arrived = 4 };
+
+/// MPI_Waitall of many requests: most need the victim, but some are complete, and the statuses say which failed.
+static int wait_for_all(void) {
+  static char large[sends][1 << 20];
+  static int words[receives + arrived + with_itself];
+  enum {
+    first_arrived = receives + sends,
+    first_own = first_arrived + arrived,
+    all = first_own + 2 * with_itself
+  };
+  MPI_Request requests[all];
+  MPI_Status statuses[all];
+  int n = 0;
+  for (int i = 0; i < receives; ++i)
+    MPI_Irecv(&words[i], 1, MPI_INT, victim, 1, MPI_COMM_WORLD, &requests[n++]);
+  for (int i = 0; i < sends; ++i)
+    MPI_Isend(large[i], sizeof large[i], MPI_CHAR, victim, 1, MPI_COMM_WORLD, &requests[n++]);
+  for (int i = 0; i < arrived; ++i)
+    MPI_Irecv(&words[receives + i], 1, MPI_INT, victim, 9, MPI_COMM_WORLD, &requests[n++]);
+  for (int i = 0; i < with_itself; ++i)
+    MPI_Irecv(&words[receives + arrived + i], 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[n++]);
+  for (int i = 0; i < with_itself; ++i) MPI_Isend(&size, 1, MPI_INT, rank, 1, MPI_COMM_WORLD, &requests[n++]);
+  CHECK(n == all);
+  int class = 0;
+  MPI_Error_class(MPI_Waitall(n, requests, statuses), &class);
+  CHECK(class == MPI_ERR_IN_STATUS);
+  for (int i = 0; i < n; ++i) {
+    MPI_Error_class(statuses[i].MPI_ERROR, &class);
+    CHECK(class == (i < first_arrived ? MPI_ERR_PROC_ABORTED : MPI_SUCCESS));
+    CHECK(requests[i] == MPI_REQUEST_NULL);
+  }
+  for (int i = 0; i < arrived; ++i) CHECK(words[receives + i] == i);
+  for (int i = 0; i < with_itself; ++i) CHECK(words[receives + arrived + i] == size);
+  return statuses[0].MPI_ERROR;
+}
+
 /// Does something that needs the victim; returns its error.
 static int use_victim(const char* what) {
   static char large[8 << 20];
@@ -62,6 +99,7 @@ static int use_victim(const char* what) {
     while (error == MPI_SUCCESS) error = MPI_Send(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD);
     return error;
   }
+  if (strcmp(what, "waitall") == 0) return wait_for_all();
   if (strcmp(what, "test") == 0) {
     int done = 0, error = MPI_SUCCESS;
     MPI_Irecv(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, &request);
@@ -98,6 +136,10 @@ int main(int count, char** arguments) {
     printf("rank %d has finished\n", rank);
     return 0;
   }
+  if (strcmp(what, "waitall") == 0 && rank == victim) // these arrive
+    for (int other = 0; other < size; ++other)
+      for (int i = 0; i < arrived && other != rank; ++i)
+        OK(MPI_Send(&i, 1, MPI_INT, other, 9, MPI_COMM_WORLD));
   if (strcmp(what, "first") == 0) // no message has been sent to the victim when it dies
     make_ready_file(arguments[1]);
   else

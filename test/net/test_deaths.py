@@ -86,7 +86,7 @@ def test_the_death_of_a_rank_ends_the_job_with_one_message(cluster, compiled, fo
     assert f"rank {victim} on {place} has ended without MPI_Finalize" in result.text, result.report()
 
 
-@pytest.mark.parametrize("what", ["receive", "probe", "mprobe", "send", "small", "test", "allreduce", "compute", "finalize"])
+@pytest.mark.parametrize("what", ["receive", "probe", "mprobe", "send", "small", "test", "waitall", "allreduce", "compute", "finalize"])
 def test_the_death_of_all_ranks_of_a_machine_ends_the_job(cluster, compiled, folder, what):
     job = slurm_job(cluster, compiled, folder, 1, what, 1)
     job.signal(1, signal.SIGKILL)
@@ -95,7 +95,7 @@ def test_the_death_of_all_ranks_of_a_machine_ends_the_job(cluster, compiled, fol
     assert "rank 1 on m2 has ended without MPI_Finalize" in result.text, result.report()
 
 
-@pytest.mark.parametrize("what", ["receive", "probe", "mprobe", "send", "small", "test", "allreduce", "finalize"])
+@pytest.mark.parametrize("what", ["receive", "probe", "mprobe", "send", "small", "test", "waitall", "allreduce", "finalize"])
 def test_a_program_that_handles_errors_gets_one_and_can_finish(cluster, compiled, folder, what):
     job = slurm_job(cluster, compiled, folder, 1, what, 1, "errors")
     job.signal(1, signal.SIGKILL)
@@ -111,7 +111,8 @@ def test_the_first_message_to_a_rank_that_has_died_is_an_error(cluster, compiled
     assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
 
 
-@pytest.mark.parametrize("each, what", [(1, "receive"), (1, "compute"), (2, "receive"), (2, "allreduce"), (2, "compute")])
+@pytest.mark.parametrize("each, what", [(1, "receive"), (1, "waitall"), (1, "compute"), (2, "receive"), (2, "waitall"), (2, "allreduce"),
+                                        (2, "compute")])
 def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(own_machines, compiled, folder, each, what):
     own = own_machines(2)
     size = 2 * each
@@ -127,8 +128,8 @@ def test_a_cable_that_is_pulled_ends_the_ranks_on_both_sides(own_machines, compi
     assert not harness.survivors(result.mark, patience=5)
 
 
-@pytest.mark.parametrize("each,what", [*((1, what) for what in ["receive", "send", "small", "allreduce", "finalize"]),
-                                       (2, "allreduce"), (2, "barrier")])
+@pytest.mark.parametrize("each,what", [*((1, what) for what in ["receive", "send", "small", "waitall", "allreduce", "finalize"]),
+                                       (2, "waitall"), (2, "allreduce"), (2, "barrier")])
 def test_a_program_that_handles_errors_survives_the_loss_of_a_cable(own_machines, compiled, folder, each, what):
     own = own_machines(2)
     program = [compiled("deaths"), folder, each, what, "errors"]

@@ -308,9 +308,10 @@ def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
     assert result.status != 0 and result.err.count("mpiexec:") == 1 and re.search(words, result.err), result.report()
 
 
-def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled, tmp_path):
-    """Rank 0 notices the loss of rank 1 two seconds after it, and before mpiexec, which is stopped meanwhile."""
-    job = Started(lab, prefix, "--hosts", "m1:1,m2:1", compiled("deaths"), tmp_path, 1, "later", environment={"NEAR_LOST_AFTER": 20})
+@pytest.mark.parametrize(("what", "seconds"), [("later", 3.5), ("waitall", 1.5)])
+def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled, tmp_path, what, seconds):
+    """Rank 0 notices the loss of rank 1 at once, or two seconds after it, and before mpiexec, which is stopped meanwhile."""
+    job = Started(lab, prefix, "--hosts", "m1:1,m2:1", compiled("deaths"), tmp_path, 1, what, environment={"NEAR_LOST_AFTER": 20})
     try:
         for rank in (0, 1):
             wait_for(tmp_path / str(rank))
@@ -322,7 +323,7 @@ def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled
             with contextlib.suppress(ProcessLookupError):  # they end with each other
                 os.kill(pid, signal.SIGKILL)
         (tmp_path / "killed").touch()
-        time.sleep(3.5)
+        time.sleep(seconds)
         os.kill(mpiexec, signal.SIGCONT)
         result = job.finish()
     finally:
@@ -330,7 +331,7 @@ def test_ranks_that_miss_another_leave_the_word_to_mpiexec(lab, prefix, compiled
     assert re.fullmatch(rf"mpiexec: machine m2{re.escape(FROM)}: the connection to it has ended; rank 1 is lost.*\n", result.err), result.report()
 
 
-@pytest.mark.parametrize("what", ["receive", "compute", "allreduce"])
+@pytest.mark.parametrize("what", ["receive", "waitall", "compute", "allreduce"])
 def test_a_network_that_fails_is_noticed_although_the_agents_answer(lab, prefix, compiled, tmp_path, what):
     """The agents here do not talk through the network that joins the ranks."""
     job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", compiled("deaths"), tmp_path, 3, what)
