@@ -16,7 +16,8 @@ std::string name_of(const EngineRequest& request) {
   if (request.what == RequestKind::send)
     return base::format("send of {} bytes to rank {} with tag {}", request.envelope.bytes, request.rank,
                         request.tag);
-  return base::format("receive of {} bytes from rank {} with tag {}", request.completion.bytes,
+  // Nothing may have arrived, so the completion has no length to show.
+  return base::format("receive of up to {} bytes from rank {} with tag {}", request.buffer.bytes(),
                       request.completion.source, request.completion.tag);
 }
 
