@@ -235,7 +235,7 @@ int check_messages(const topo::Machine& machine, const profile::Profile& known, 
 int check(const ModelOptions& options) {
   topo::Machine machine;
   profile::Profile known;
-  File plot;
+  Output plot;
   if (!read_profile(machine, known).ok()) return complain();
   if (!options.plot.empty() && !plot.open(options.plot).ok()) return complain();
   std::vector<Point> points;

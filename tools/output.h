@@ -1,7 +1,8 @@
-// A file for what a command writes.
+// Where a command writes what it has found.
 #pragma once
 
 #include "base/result.h"
+#include "os/descriptor.h"
 
 #include <cerrno>
 #include <cstdio>
@@ -9,28 +10,33 @@
 
 namespace near::tools {
 
-/// A file that is closed at the end. It is opened before anything is measured, so that a wrong path costs nobody any time.
-class File {
+/// Standard output, or a file, which is closed at the end. It is opened before anything is measured, so that a wrong path costs nobody
+/// any time.
+class Output {
 public:
-  File() = default;
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-  ~File() {
-    if (file_ != nullptr) std::fclose(file_);
+  Output() = default;
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+  ~Output() {
+    if (file_ != stdout) std::fclose(file_);
   }
-  base::Result open(const std::string& path) {
+  /// Writes to this file from now on. `mode` is that of fopen().
+  base::Result open(const std::string& path, const char* mode = "we") {
+    std::FILE* made = std::fopen(path.c_str(), mode);
+    if (made == nullptr) return base::fail_system("fopen", errno, path);
+    file_ = made;
     path_ = path;
-    file_ = std::fopen(path.c_str(), "we");
-    return file_ != nullptr ? base::Result{} : base::fail_system("fopen", errno, path);
+    return {};
   }
   base::Result write(const std::string& text) {
     if (std::fputs(text.c_str(), file_) >= 0 && std::fflush(file_) == 0) return {};
     return base::fail_system("write", errno, path_);
   }
+  bool is_terminal() const { return file_ == stdout && os::is_terminal(1); }
 
 private:
-  std::string path_;
-  std::FILE* file_ = nullptr;
+  std::FILE* file_ = stdout;
+  std::string path_ = "standard output";
 };
 
 } // namespace near::tools

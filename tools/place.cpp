@@ -9,13 +9,13 @@
 #include "place/viewer.h"
 #include "segment/activity.h"
 #include "tools/commands.h"
+#include "tools/output.h"
 #include "tools/parts.h"
 
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <memory>
 #include <unistd.h>
@@ -26,33 +26,6 @@ namespace {
 
 constexpr int assertion_status = 3;
 
-/// The output for text and JSON.
-class Output {
-public:
-  Output() = default;
-  Output(const Output&) = delete;
-  Output& operator=(const Output&) = delete;
-  ~Output() {
-    if (file_ != stdout) std::fclose(file_);
-  }
-  base::Result open(const std::string& path, const char* mode = "we") {
-    if (path.empty()) return {};
-    std::FILE* made = std::fopen(path.c_str(), mode);
-    if (made == nullptr) return base::fail_system("fopen", errno, path);
-    file_ = made;
-    return {};
-  }
-  base::Result write(const std::string& text) {
-    if (std::fputs(text.c_str(), file_) < 0 || std::fflush(file_) != 0)
-      return base::fail_system("write", errno, "what near place found");
-    return {};
-  }
-  bool terminal() const { return file_ == stdout && os::is_terminal(1); }
-
-private:
-  std::FILE* file_ = stdout;
-};
-
 /// Writes the page so that a browser which reloads it during --watch never finds half of it. If the path is
 /// not a regular file (but a link, a device or a pipe), it is written to, not replaced.
 base::Result write_page(const std::string& path, const std::string& text) {
@@ -60,7 +33,7 @@ base::Result write_page(const std::string& path, const std::string& text) {
   std::error_code none;
   auto there = std::filesystem::symlink_status(path, none).type();
   if (there != std::filesystem::file_type::regular && there != std::filesystem::file_type::not_found) {
-    NEAR_TRY(draft.open(path, "we"));
+    NEAR_TRY(draft.open(path));
     return draft.write(text);
   }
   auto beside = base::format("{}.{}", path, getpid());
@@ -78,7 +51,7 @@ base::Result write_page(const std::string& path, const std::string& text) {
 base::Result show(const PlaceOptions& options, const place::Snapshot& snapshot, Output& output) {
   if (!options.page.empty()) NEAR_TRY(write_page(options.page, place::page_of(snapshot)));
   std::string text;
-  if (options.watch && output.terminal() && !options.json) text = "\033[H\033[J";
+  if (options.watch && output.is_terminal() && !options.json) text = "\033[H\033[J";
   text +=
       options.json ? place::json_of(snapshot, !options.watch) + "\n" : place::text_of(snapshot, options.all);
   return output.write(text);
@@ -152,7 +125,7 @@ int sample_parts(const PlaceOptions& options, const std::vector<segment::JobPart
   for (;;) {
     const Combined all = combine_places(options, parts);
     if (options.watch && has_ended(poller, all)) break; // while they were asked
-    const bool clears = options.watch && output.terminal() && !options.json;
+    const bool clears = options.watch && output.is_terminal() && !options.json;
     if (!output.write((clears ? "\033[H\033[J" : "") + all.text).ok()) return complain();
     std::fputs(all.complaints.c_str(), stderr);
     // Parts may end one after the other.
@@ -274,7 +247,7 @@ int sample_program(const PlaceOptions& options, Output& output) {
 
 int place(const PlaceOptions& options) {
   Output output;
-  if (!output.open(options.output).ok()) return complain();
+  if (!options.output.empty() && !output.open(options.output).ok()) return complain();
   if (!options.command.empty()) return sample_program(options, output);
   const auto parts = options.job != 0 ? segment::parts_of(options.job) : std::vector<segment::JobPart>{};
   return parts.empty() ? sample_running(options, output) : sample_parts(options, parts, output);

@@ -134,7 +134,7 @@ int model_collectives(const ModelCollectivesOptions& options) {
       return 2;
     }
   if (!choice::configure(base::knobs().coll.text, 0).ok()) return complain();
-  File plot;
+  Output plot;
   if (!options.plot.empty() && !plot.open(options.plot).ok()) return complain();
   Network network;
   const char* source = apply(options, network);
