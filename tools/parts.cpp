@@ -20,7 +20,7 @@ namespace near::tools {
 
 namespace {
 
-constexpr std::uint64_t most_silence_ns = 30'000'000'000;
+constexpr int most_silence_ms = 30'000;
 
 /// A process that runs `near` on a machine.
 class Question {
@@ -45,22 +45,45 @@ public:
                          os::make_pipe(from_[1], launch.error).ok() && os::start_process(launch, pid_).ok();
     for (const int of_child : {launch.input, launch.output, launch.error})
       if (of_child >= 0) os::close_descriptor(of_child);
-    if (started) return;
+    if (started && os::watch_process(pid_, watch_).ok()) return;
     answer.errors = std::string(base::failure_text()) + "\n";
-    more_ = false;
+    end();
   }
   ~Question() {
-    for (int& each : from_) close(each);
-    if (pid_ != 0) os::send_signal(pid_, SIGKILL);
+    end();
+    for (int* each : {&from_[0], &from_[1], &watch_}) close(*each);
   }
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
 
-  /// Its process has ended, and what it has printed is here; something that it has left behind may have its pipes open still.
-  bool is_over() const { return pid_ == 0 && !more_; }
+  /// Something that the process leaves behind may have its pipes open still when it has ended.
+  bool runs() const { return pid_ != 0; }
+  static constexpr std::size_t descriptors = 3;
   void watch(os::Poller& poller, std::uint64_t key) {
-    for (std::size_t which : {0u, 1u})
-      if (runs()) (void)poller.add(from_[which], key + which);
+    if (!runs()) return;
+    (void)poller.add(from_[0], key);
+    (void)poller.add(from_[1], key + 1);
+    (void)poller.add(watch_, key + 2);
+  }
+  /// What to do if one of its descriptors is ready.
+  void advance(os::Poller& poller, std::size_t which) {
+    if (!runs()) return;
+    if (which < 2) return read(poller, which);
+    os::Ending ending;
+    if (!os::reap_child(pid_, ending)) return;
+    pid_ = 0;
+    answer.status = ending.status();
+    poller.remove(watch_);
+    close(watch_);
+    read_rest(poller);
+  }
+
+  Answer answer;
+
+private:
+  static void close(int& descriptor) {
+    if (descriptor >= 0) os::close_descriptor(descriptor);
+    descriptor = -1;
   }
   void read(os::Poller& poller, std::size_t which) {
     char buffer[1 << 16];
@@ -71,34 +94,28 @@ public:
     poller.remove(from_[which]);
     close(from_[which]);
   }
-  /// Reads what is there, if its process has ended.
   void read_rest(os::Poller& poller) {
-    if (pid_ != 0 || !more_) return;
-    for (std::size_t which : {0u, 1u})
+    for (std::size_t which : {0u, 1u}) {
       for (std::size_t before = ~std::size_t{0}; from_[which] >= 0 && before != size();) {
         before = size();
         read(poller, which);
       }
-    more_ = false;
+      if (from_[which] >= 0) poller.remove(from_[which]);
+      close(from_[which]);
+    }
   }
-  bool is(os::Pid pid) const { return pid_ == pid; }
-  void ended(int status) {
-    answer.status = status;
+  void end() {
+    if (!runs()) return;
+    os::send_signal(pid_, SIGKILL);
+    constexpr std::uint64_t patience_ns = 1'000'000'000;
+    if (watch_ >= 0) (void)os::wait_until_readable({&watch_, 1}, patience_ns);
+    os::Ending ending;
+    (void)os::reap_child(pid_, ending);
     pid_ = 0;
-  }
-  bool runs() const { return pid_ != 0; }
-
-  Answer answer;
-
-private:
-  static void close(int& descriptor) {
-    if (descriptor >= 0) os::close_descriptor(descriptor);
-    descriptor = -1;
   }
   std::size_t size() const { return answer.output.size() + answer.errors.size(); }
   os::Pid pid_ = 0;
-  int from_[2] = {-1, -1};
-  bool more_ = true; ///< to read
+  int from_[2] = {-1, -1}, watch_ = -1;
 };
 
 } // namespace
@@ -111,22 +128,19 @@ std::vector<Answer> ask(const std::vector<segment::JobPart>& parts,
   if (!poller.open().ok()) return answers;
   for (const auto& part : parts) {
     questions.push_back(std::make_unique<Question>(part, arguments));
-    questions.back()->watch(poller, 2 * (questions.size() - 1));
+    questions.back()->watch(poller, Question::descriptors * (questions.size() - 1));
   }
+  auto any_runs = [&] {
+    return std::any_of(questions.begin(), questions.end(), [](const auto& each) { return each->runs(); });
+  };
   std::vector<std::uint64_t> keys;
   std::uint64_t heard_ns = os::monotonic_ns();
-  auto all_over = [&] {
-    return std::all_of(questions.begin(), questions.end(), [](const auto& each) { return each->is_over(); });
-  };
-  os::Ending ending;
-  while (!all_over() && os::monotonic_ns() - heard_ns < most_silence_ns) {
-    constexpr int often_ms = 10; // a process is reaped soon after its pipes have closed
-    poller.wait(often_ms, keys);
-    for (const std::uint64_t key : keys) questions[key / 2]->read(poller, key % 2);
-    for (bool none_left = false; os::reap(ending, none_left);)
-      for (const auto& each : questions)
-        if (each->is(ending.pid)) each->ended(ending.status());
-    for (const auto& each : questions) each->read_rest(poller);
+  while (any_runs()) {
+    const auto silence_ms = static_cast<int>((os::monotonic_ns() - heard_ns) / 1'000'000);
+    if (silence_ms >= most_silence_ms) break;
+    poller.wait(most_silence_ms - silence_ms, keys); // a signal ends it early
+    for (const std::uint64_t key : keys)
+      questions[key / Question::descriptors]->advance(poller, key % Question::descriptors);
     if (!keys.empty()) heard_ns = os::monotonic_ns();
   }
   for (std::size_t at = 0; at < parts.size(); ++at) {

@@ -252,18 +252,22 @@ Result watch_process(Pid pid, int& descriptor) {
   return {};
 }
 
-bool reap(Ending& ending, bool& none_left) {
-  none_left = false;
+/// waitpid(2) without waiting; -1: there is no such child.
+static Pid reap_one(Pid which, Ending& ending) {
   int raw = 0;
   Pid pid;
-  do pid = waitpid(-1, &raw, WNOHANG);
+  do pid = waitpid(which, &raw, WNOHANG);
   while (pid < 0 && errno == EINTR);
-  if (pid <= 0) {
-    none_left = pid < 0;
-    return false;
-  }
-  ending = {pid, raw};
-  return true;
+  if (pid > 0) ending = {pid, raw};
+  return pid;
 }
+
+bool reap(Ending& ending, bool& none_left) {
+  const Pid pid = reap_one(-1, ending);
+  none_left = pid < 0;
+  return pid > 0;
+}
+
+bool reap_child(Pid pid, Ending& ending) { return reap_one(pid, ending) > 0; }
 
 } // namespace near::os

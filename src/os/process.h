@@ -81,6 +81,8 @@ bool ending_of(Pid pid, int watch, Ending& ending);
 /// Reaps an ended child without waiting. Returns false if there is none; `none_left` says that there are no
 /// children at all.
 bool reap(Ending& ending, bool& none_left);
+/// Reaps this child, without waiting, and no other one. Returns false if it has not ended.
+bool reap_child(Pid pid, Ending& ending);
 
 /// Whether /proc is mounted and shows this process's namespace. If not, descendants cannot be found.
 bool processes_are_listed();

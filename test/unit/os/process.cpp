@@ -214,6 +214,24 @@ TEST(process, a_watch_becomes_ready_when_the_process_ends) {
   close(watch);
 }
 
+TEST(process, one_child_is_reaped_and_the_others_are_left) {
+  os::Pid first = 0, second = 0;
+  ASSERT_TRUE(os::start_process(shell("exit 3"), first).ok());
+  ASSERT_TRUE(os::start_process(shell("exec sleep 100"), second).ok());
+  int watch = -1;
+  ASSERT_TRUE(os::watch_process(first, watch).ok());
+  ASSERT_TRUE(os::wait_until_readable({&watch, 1}, 10'000'000'000));
+  os::close_descriptor(watch);
+  os::Ending ending;
+  EXPECT_FALSE(os::reap_child(second, ending)) << "it runs";
+  ASSERT_TRUE(os::reap_child(first, ending));
+  EXPECT_EQ(ending.pid, first);
+  EXPECT_EQ(ending.status(), 3);
+  EXPECT_FALSE(os::reap_child(first, ending)) << "it is reaped already";
+  kill(second, SIGKILL);
+  EXPECT_EQ(waitpid(second, nullptr, 0), second);
+}
+
 TEST(process, descendants_are_found_through_generations) {
   os::Pid pid = 0;
   ASSERT_TRUE(os::start_process(shell("sh -c 'sleep 60; true' & sleep 60; true"), pid).ok());
