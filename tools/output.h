@@ -10,6 +10,8 @@
 
 namespace near::tools {
 
+constexpr const char* clear_screen = "\033[H\033[J";
+
 /// Standard output, or a file, which is closed at the end. It is opened before anything is measured, so that a wrong path costs nobody
 /// any time.
 class Output {

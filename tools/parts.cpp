@@ -9,6 +9,8 @@
 #include "os/process.h"
 #include "os/signals.h"
 #include "tools/commands.h"
+#include "tools/output.h"
+#include "tools/rounds.h"
 
 #include <algorithm>
 #include <csignal>
@@ -165,35 +167,36 @@ Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<A
   return all;
 }
 
-bool has_ended(os::Poller& job, const Combined& answers) {
-  constexpr int grace_ms = 1000; // parts end before mpiexec, which writes the rest of their output
-  std::vector<std::uint64_t> keys;
-  job.wait(answers.any ? 0 : grace_ms, keys);
-  return !keys.empty();
+std::optional<int> repeat(const Repetition& how) {
+  Rounds rounds;
+  if (!rounds.open(how.launcher).ok()) return complain();
+  for (;;) {
+    const Combined all = how.ask();
+    constexpr double grace_s = 1; // parts end before mpiexec, which writes the rest of their output
+    if (!how.once && rounds.ends_within(all.any ? 0 : grace_s)) break; // while they were asked
+    if (!how.show(all).ok()) return complain();
+    std::fputs(all.complaints.c_str(), stderr);
+    if (how.once || all.status == how.last_status) return all.status;
+    if (rounds.ends_within(how.interval_s)) break;
+  }
+  return std::nullopt;
 }
 
 int show_parts(std::int32_t launcher, const std::vector<segment::JobPart>& parts,
                const std::vector<std::string>& arguments, bool once, double interval_s) {
-  os::Poller poller;
-  int watch = -1;
-  if (!poller.open().ok() || !os::watch_process(launcher, watch).ok() || !poller.add(watch, 1).ok())
-    return complain();
-  const bool terminal = os::is_terminal(1);
-  std::vector<std::uint64_t> keys;
-  for (;;) {
-    const Combined all = combine(parts, ask(parts, arguments));
-    if (!once && has_ended(poller, all)) break; // while they were asked
-    if (terminal && !once) std::fputs("\033[H\033[J", stdout);
-    std::fputs(all.text.c_str(), stdout);
-    if (!terminal && !once) std::puts("");
-    std::fflush(stdout);
-    std::fputs(all.complaints.c_str(), stderr);
-    if (once) return all.status;
-    poller.wait(static_cast<int>(std::clamp(interval_s * 1000, 1.0, 1e9)), keys);
-    if (!keys.empty()) break;
-  }
-  std::puts("the job has ended");
-  return 0;
+  Output output;
+  const bool clears = output.is_terminal() && !once;
+  Repetition how;
+  how.launcher = launcher;
+  how.once = once;
+  how.interval_s = interval_s;
+  how.ask = [&] { return combine(parts, ask(parts, arguments)); };
+  how.show = [&](const Combined& all) {
+    return output.write((clears ? clear_screen : "") + all.text + (once || clears ? "" : "\n"));
+  };
+  const std::optional<int> status = repeat(how);
+  if (!status) std::puts("the job has ended");
+  return status.value_or(0);
 }
 
 } // namespace near::tools

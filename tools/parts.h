@@ -2,10 +2,12 @@
 // reached it.
 #pragma once
 
-#include "os/poller.h"
+#include "base/result.h"
 #include "segment/parts.h"
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,10 +32,20 @@ struct Combined {
 };
 Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers);
 
-/// Whether the job has ended whose mpiexec `job` watches. Waits a moment for that if no part has answered.
-bool has_ended(os::Poller& job, const Combined& answers);
+/// Questions to all parts until the job ends.
+struct Repetition {
+  std::int32_t launcher = 0; ///< the job's mpiexec
+  bool once = false;
+  double interval_s = 1;
+  int last_status = -1; ///< if they answer with this status, it is the result
+  std::function<Combined()> ask;
+  std::function<base::Result(const Combined&)> show;
+};
+/// Asks, shows the answers and repeats that. Answers are not shown if the job has ended meanwhile: some may be missing. Returns the exit
+/// status, or nothing when the job has ended.
+std::optional<int> repeat(const Repetition& how);
 
-/// Prints that once, or every `interval_s` seconds until mpiexec, the process `launcher`, ends.
+/// Prints the answers once, or every `interval_s` seconds until mpiexec, the process `launcher`, ends.
 int show_parts(std::int32_t launcher, const std::vector<segment::JobPart>& parts,
                const std::vector<std::string>& arguments, bool once, double interval_s);
 

@@ -11,6 +11,7 @@
 #include "tools/commands.h"
 #include "tools/output.h"
 #include "tools/parts.h"
+#include "tools/rounds.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -51,7 +52,7 @@ base::Result write_page(const std::string& path, const std::string& text) {
 base::Result show(const PlaceOptions& options, const place::Snapshot& snapshot, Output& output) {
   if (!options.page.empty()) NEAR_TRY(write_page(options.page, place::page_of(snapshot)));
   std::string text;
-  if (options.watch && output.is_terminal() && !options.json) text = "\033[H\033[J";
+  if (options.watch && output.is_terminal() && !options.json) text = clear_screen;
   text +=
       options.json ? place::json_of(snapshot, !options.watch) + "\n" : place::text_of(snapshot, options.all);
   return output.write(text);
@@ -68,15 +69,10 @@ int check(const PlaceOptions& options, const place::Snapshot& snapshot) {
 
 int sample_running(const PlaceOptions& options, Output& output) {
   std::int32_t pid = options.job != 0 ? options.job : options.pid;
-  os::Poller poller;
-  int watch = -1;
-  // Waiting ends when the job ends.
-  if (options.watch &&
-      (!poller.open().ok() || !os::watch_process(pid, watch).ok() || !poller.add(watch, 1).ok()))
-    return complain();
+  Rounds rounds;
+  if (options.watch && !rounds.open(pid).ok()) return complain();
   place::Viewer viewer;
   if (!(options.job != 0 ? viewer.open_job(pid) : viewer.open_process(pid)).ok()) return complain();
-  std::vector<std::uint64_t> keys;
   for (bool again = false;; again = true) {
     place::Snapshot snapshot;
     auto sampled = viewer.sample(snapshot);
@@ -84,8 +80,7 @@ int sample_running(const PlaceOptions& options, Output& output) {
     if (!sampled.ok() || !show(options, snapshot, output).ok()) return complain();
     int status = check(options, snapshot);
     if (!options.watch || status != 0) return status;
-    poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
-    if (!keys.empty()) break;
+    if (rounds.ends_within(options.interval_s)) break;
   }
   std::fputs("near: the job has ended\n", stderr);
   return 0;
@@ -117,24 +112,19 @@ int sample_parts(const PlaceOptions& options, const std::vector<segment::JobPart
                stderr);
     return 1;
   }
-  os::Poller poller;
-  int watch = -1;
-  if (!poller.open().ok() || !os::watch_process(options.job, watch).ok() || !poller.add(watch, 1).ok())
-    return complain();
-  std::vector<std::uint64_t> keys;
-  for (;;) {
-    const Combined all = combine_places(options, parts);
-    if (options.watch && has_ended(poller, all)) break; // while they were asked
+  Repetition how;
+  how.launcher = options.job;
+  how.once = !options.watch;
+  how.interval_s = options.interval_s;
+  how.last_status = assertion_status;
+  how.ask = [&] { return combine_places(options, parts); };
+  how.show = [&](const Combined& all) {
     const bool clears = options.watch && output.is_terminal() && !options.json;
-    if (!output.write((clears ? "\033[H\033[J" : "") + all.text).ok()) return complain();
-    std::fputs(all.complaints.c_str(), stderr);
-    // Parts may end one after the other.
-    if (!options.watch || all.status == assertion_status) return all.status;
-    poller.wait(static_cast<int>(std::clamp(options.interval_s * 1000, 1.0, 1e9)), keys);
-    if (!keys.empty()) break;
-  }
-  std::fputs("near: the job has ended\n", stderr);
-  return 0;
+    return output.write((clears ? clear_screen : "") + all.text);
+  };
+  const std::optional<int> status = repeat(how);
+  if (!status) std::fputs("near: the job has ended\n", stderr);
+  return status.value_or(0);
 }
 
 // ---- a program of our own ------------------------------------------------------------------------------

@@ -3,11 +3,10 @@
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/memory.h"
-#include "os/poller.h"
-#include "os/process.h"
 #include "segment/activity.h"
 #include "surface/functions.h"
 #include "tools/commands.h"
+#include "tools/rounds.h"
 
 #include <cstdio>
 #include <vector>
@@ -18,13 +17,9 @@ namespace {
 
 int show(const segment::Segment& segment, int descriptor, std::int32_t launcher, bool once,
          double interval_s) {
-  // Waiting ends when the launcher ends.
-  os::Poller poller;
-  int watch = -1;
-  if (!poller.open().ok() || !os::watch_process(launcher, watch).ok() || !poller.add(watch, 1).ok())
-    return complain();
+  Rounds rounds;
+  if (!rounds.open(launcher).ok()) return complain();
   bool terminal = os::is_terminal(1);
-  std::vector<std::uint64_t> keys;
   for (;;) {
     if (terminal && !once) std::fputs("\033[H\033[J", stdout);
     std::printf("%s: %s, %u ready, %s\n%s", segment.name().c_str(),
@@ -34,8 +29,7 @@ int show(const segment::Segment& segment, int descriptor, std::int32_t launcher,
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);
     if (once) return 0;
-    poller.wait(static_cast<int>(interval_s * 1000), keys);
-    if (!keys.empty()) {
+    if (rounds.ends_within(interval_s)) {
       std::puts("the job has ended");
       return 0;
     }
