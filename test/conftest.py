@@ -6,6 +6,7 @@ pytest test --prefix build/prefix-asan --cflags="-fsanitize=address,undefined"
 
 import os
 import shlex
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -124,3 +125,22 @@ def small_memory_group():
                 group.rmdir()
             except OSError:
                 time.sleep(0.05)
+
+
+@pytest.fixture
+def browse(tmp_path):
+    """browse(page, script, ending): the page in Chromium after the script has run; `ending` is appended to the address."""
+    program = shutil.which("chromium") or shutil.which("chromium-browser")
+    if program is None:
+        pytest.skip("no chromium: dev/setup browser")
+
+    def run(page, script="", ending=""):
+        # The script is added to a copy: the page's own policy allows only scripts inside the page.
+        copy = tmp_path / "browsed.html"
+        copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
+        seen = harness.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                            f"--user-data-dir={tmp_path}/profile", "--dump-dom", f"file://{copy}{ending}"], timeout=120)
+        assert seen.status == 0 and not seen.timed_out, seen.report()
+        return seen.out.partition('<script type="application/json"')[0]  # the drawing precedes the data
+
+    return run

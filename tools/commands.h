@@ -71,6 +71,7 @@ struct PlaceOptions {
   std::int32_t job = 0, pid = 0; ///< process numbers; 0: not given
   std::vector<std::string> command;
   bool all = false, json = false, watch = false;
+  bool both = false; ///< a line of JSON, and then the text: for `near place` on another machine
   double interval_s = 1;
   double assert_local = 0; ///< percent; 0: nothing is asserted
   std::string output;      ///< file for text or JSON; "": standard output

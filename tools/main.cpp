@@ -91,6 +91,7 @@ void add_place(Parser& parser, PlaceOptions& options) {
       ->excludes(pid);
   command.add_flag("--all", options.all, "show every mapping and part with its ranges");
   command.add_flag("--json", options.json, "write everything as one JSON document");
+  command.add_flag("--both", options.both)->group(""); // for `near` itself
   command.add_option("--output", options.output, "write text or JSON to FILE instead of standard output")
       ->type_name("FILE");
   command.add_option("--html", options.page, "also write a page for a browser to FILE")->type_name("FILE");

@@ -41,4 +41,8 @@ private:
   std::string path_ = "standard output";
 };
 
+/// Writes a file so that whoever reads it at any time never finds half of it. If the path is not a regular file (but a link, a device or a
+/// pipe), it is written to, not replaced.
+base::Result replace_file(const std::string& path, const std::string& text);
+
 } // namespace near::tools

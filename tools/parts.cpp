@@ -71,10 +71,10 @@ public:
   void advance(os::Poller& poller, std::size_t which) {
     if (!runs()) return;
     if (which < 2) return read(poller, which);
+    // If whoever has started this process ignores ended children, the kernel does not keep their statuses.
     os::Ending ending;
-    if (!os::reap_child(pid_, ending)) return;
+    if (os::reap_child(pid_, ending)) answer.status = ending.status();
     pid_ = 0;
-    answer.status = ending.status();
     poller.remove(watch_);
     close(watch_);
     read_rest(poller);
@@ -122,8 +122,8 @@ private:
 
 } // namespace
 
-std::vector<Answer> ask(const std::vector<segment::JobPart>& parts,
-                        const std::vector<std::string>& arguments) {
+std::vector<Answer> ask(const std::vector<segment::JobPart>& parts, const std::vector<std::string>& arguments,
+                        const Meanwhile& meanwhile) {
   std::vector<std::unique_ptr<Question>> questions;
   os::Poller poller;
   std::vector<Answer> answers(parts.size());
@@ -136,17 +136,24 @@ std::vector<Answer> ask(const std::vector<segment::JobPart>& parts,
     return std::any_of(questions.begin(), questions.end(), [](const auto& each) { return each->runs(); });
   };
   std::vector<std::uint64_t> keys;
+  constexpr std::uint64_t key_meanwhile = ~0ull;
+  if (meanwhile.descriptor >= 0) (void)poller.add(meanwhile.descriptor, key_meanwhile);
   std::uint64_t heard_ns = os::monotonic_ns();
-  while (any_runs()) {
-    const auto silence_ms = static_cast<int>((os::monotonic_ns() - heard_ns) / 1'000'000);
-    if (silence_ms >= most_silence_ms) break;
+  int silence_ms = 0;
+  for (bool waits = true; waits && any_runs() && silence_ms < most_silence_ms;) {
     poller.wait(most_silence_ms - silence_ms, keys); // a signal ends it early
     for (const std::uint64_t key : keys)
-      questions[key / Question::descriptors]->advance(poller, key % Question::descriptors);
-    if (!keys.empty()) heard_ns = os::monotonic_ns();
+      if (key == key_meanwhile) {
+        waits = meanwhile.look();
+      } else {
+        questions[key / Question::descriptors]->advance(poller, key % Question::descriptors);
+        heard_ns = os::monotonic_ns();
+      }
+    silence_ms = static_cast<int>((os::monotonic_ns() - heard_ns) / 1'000'000);
   }
   for (std::size_t at = 0; at < parts.size(); ++at) {
-    if (questions[at]->runs()) questions[at]->answer.errors += "no answer within 30 s\n";
+    if (questions[at]->runs() && silence_ms >= most_silence_ms)
+      questions[at]->answer.errors += "no answer within 30 s\n";
     answers[at] = std::move(questions[at]->answer);
   }
   return answers;

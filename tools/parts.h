@@ -19,10 +19,17 @@ struct Answer {
   int status = 1;
 };
 
+/// Something to look after while machines are asked.
+struct Meanwhile {
+  int descriptor = -1; ///< `look` is called when this is readable
+  std::function<bool()> look = [] {
+    return true;
+  }; ///< if it returns false, nobody waits for the answers that are missing
+};
 /// Runs `near` with these arguments, and the part's --job, on all machines at once. Waits until all have answered, or until one has been
 /// silent for half a minute: then its answer is an error.
-std::vector<Answer> ask(const std::vector<segment::JobPart>& parts,
-                        const std::vector<std::string>& arguments);
+std::vector<Answer> ask(const std::vector<segment::JobPart>& parts, const std::vector<std::string>& arguments,
+                        const Meanwhile& meanwhile = {});
 
 /// What they have printed, each after the name of its machine.
 struct Combined {

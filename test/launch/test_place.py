@@ -322,25 +322,6 @@ def test_the_output_may_go_to_a_file(near, waiting, tmp_path):
     assert seen.status == 1 and "No such file" in seen.err, seen.report()
 
 
-@pytest.fixture
-def browse(tmp_path):
-    """browse(page, script, ending): the page in Chromium after the script has run; `ending` is appended to the address."""
-    program = shutil.which("chromium") or shutil.which("chromium-browser")
-    if program is None:
-        pytest.skip("no chromium: dev/setup browser")
-
-    def run(page, script="", ending=""):
-        # The script is added to a copy: the page's own policy allows only scripts inside the page.
-        copy = tmp_path / "browsed.html"
-        copy.write_text(page.read_text().replace("</body>", f"<script>{script}</script></body>"))
-        seen = harness.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                            f"--user-data-dir={tmp_path}/profile", "--dump-dom", f"file://{copy}{ending}"], timeout=120)
-        assert seen.status == 0 and not seen.timed_out, seen.report()
-        return seen.out.partition('<script type="application/json"')[0]  # the drawing precedes the data
-
-    return run
-
-
 def test_the_page_has_each_rank_and_node_and_opens_to_ranges(near, waiting, tmp_path, browse):
     page = tmp_path / "page.html"
     seen = near("--job", waiting.pid, "--html", page)

@@ -4,6 +4,7 @@ import contextlib
 import json
 import re
 import subprocess
+import time
 
 import harness
 import pytest
@@ -61,8 +62,84 @@ def test_place_shows_all_ranks(held):
         assert [process["rank"] for process in processes] == [0, 1, 2, 3]
         assert [process["network"]["bytes"] >= 303_000 for process in processes] == [False, True, False, True]
         assert {part["owner"] for part in machines[1]["snapshot"]["segment"]} <= {None, 2, 3}
-        refused = near("place", "--html", "/dev/null")
-        assert refused.status == 1 and "on each of them" in refused.err, refused.report()
+
+
+def document_of(page):
+    return json.loads(re.search(r'id="snapshot">(.*?)</script>', page.read_text())[1])
+
+
+def test_the_page_shows_all_machines(held, browse, tmp_path):
+    page = tmp_path / "page.html"
+    with held("--hosts", "m1:2,m2:2") as near:
+        seen = near("place", "--html", page)
+    assert seen.status == 0 and re.findall(r"^machine (m\d)$", seen.out, re.M) == ["m1", "m2"], seen.report()
+    machines = document_of(page)["machines"]
+    drawn = browse(page)
+    assert "<h1>counted_elsewhere, 4 ranks on 2 machines</h1>" in drawn and "<h2>Machine m1</h2>" in drawn
+    rows = re.findall(r'<tr data-machine="(m\d)"[^>]*>(.*?)</tr>', drawn)
+    assert [name for name, _ in rows] == ["m1", "m2"]
+    for each, (_, row) in zip(machines, rows, strict=True):
+        on = {node: int(size) for node, size in re.findall(r'data-node="(\d+)" data-bytes="(\d+)"', row)}
+        assert on == each["snapshot"]["bytes_on"]
+        assert ">0-1<" in row or ">2-3<" in row
+    assert re.findall(r'<tr data-rank="(\d)">', drawn) == ["0", "1"]
+    drawn = browse(page, "document.querySelector('[data-machine=m2] button').click();")
+    assert "<h2>Machine m2</h2>" in drawn and re.findall(r'<tr data-rank="(\d)">', drawn) == ["2", "3"]
+    assert {rank for pair in re.findall(r'data-from="(\d+)" data-to="(\d+)"', drawn) for rank in pair} <= {"2", "3"}
+    drawn = browse(page, ending="#rank-3")
+    assert "<h2>Machine m2</h2>" in drawn and "<h2>rank 3</h2>" in drawn
+
+
+@pytest.fixture
+def placed(two, prefix, compiled, tmp_path):
+    """placed(option, ...): `near place` with these options, which starts a job of four ranks on two machines. The job goes on when near has
+    asked each machine twice since its ranks wait.
+    """
+
+    def run(*options):
+        asked = tmp_path / "asked"
+        shell = tmp_path / "shell"
+        shell.write_text(f'#!/bin/sh\ncase "$2" in *near*) {two.shell} "$@"; code=$?; echo $1 >> {asked}; exit $code ;; esac\n'
+                         f'exec {two.shell} "$@"\n')
+        shell.chmod(0o755)
+        asked.touch()
+        words = two.mpiexec_words(prefix, "--remote-shell", shell, "--oversubscribe", "--hosts", "m1:2,m2:2", compiled("counted_elsewhere"), "hold")
+        first = words.index(prefix / "bin/mpiexec")
+        job = harness.Running([*words[:first], prefix / "bin/near", "place", *options, "--", *words[first:]], stdin=subprocess.PIPE)
+        try:
+            deadline = time.monotonic() + 30
+            while (said := job.process.stdout.readline()) and said != "has-sent\n":
+                pass
+            before = asked.read_text().split()
+            while any(asked.read_text().split().count(name) < before.count(name) + 2 for name in ("m1", "m2")):
+                assert time.monotonic() < deadline, asked.read_text()
+                time.sleep(0.05)
+            return job.finish(30, "go on\n")
+        finally:
+            harness.end_all(job.mark)
+
+    return run
+
+
+def test_a_job_that_place_starts_is_shown_on_all_machines(placed, tmp_path):
+    page = tmp_path / "page.html"
+    result = placed("--html", page, "--assert-local", "99")
+    assert result.status == 0 and result.err == "", result.report()
+    assert re.findall(r"^machine (m\d)$", result.out, re.M) == ["m1", "m2"], result.report()
+    assert re.findall(r"^ {4}(\d) +\d+ \S+ +0 ", result.out, re.M) == ["0", "1", "2", "3"], result.report()
+    processes = [process for each in document_of(page)["machines"] for process in each["snapshot"]["processes"]]
+    assert [process["rank"] for process in processes] == [0, 1, 2, 3]
+    assert {process["phase"] for process in processes} == {"running"}
+    assert [process["network"]["bytes"] >= 303_000 for process in processes] == [False, True, False, True]
+
+
+def test_a_job_that_place_starts_is_one_document(placed, tmp_path):
+    output = tmp_path / "place.json"
+    result = placed("--json", "--output", output, "--watch", "--interval", "0.1")
+    assert result.status == 0 and result.err == "", result.report()
+    documents = [json.loads(line) for line in output.read_text().splitlines()]
+    whole = [each["machines"] for each in documents if "machines" in each]
+    assert len(whole) >= 2 and [each["machine"] for each in whole[0]] == ["m1", "m2"], result.report()
 
 
 def test_info_shows_each_machine(held):

@@ -1,5 +1,6 @@
 // The snapshot as JSON: doc/place.md describes each field.
 #include "place/show.h"
+#include "segment/activity.h"
 
 #include <nlohmann/json.hpp>
 
@@ -151,7 +152,7 @@ std::string json_of(const Snapshot& snapshot, bool indented) {
   return document.dump(indented ? 1 : -1, ' ', true, Json::error_handler_t::replace);
 }
 
-std::string json_of(const std::vector<std::pair<std::string, std::string>>& machines, bool indented) {
+std::string json_of(const Documents& machines, bool indented) {
   Json list = Json::array();
   for (const auto& [name, document] : machines) {
     Json snapshot = Json::parse(document, nullptr, false);
@@ -160,6 +161,26 @@ std::string json_of(const std::vector<std::pair<std::string, std::string>>& mach
   }
   return Json{{"machines", std::move(list)}}.dump(indented ? 1 : -1, ' ', true,
                                                   Json::error_handler_t::replace);
+}
+
+Weight weight_of(const Documents& machines) {
+  Weight weight;
+  auto add = [&weight](const Json& with_bytes) {
+    for (const auto& count : with_bytes.value("bytes_on", Json::object()))
+      weight.bytes += count.get<std::uint64_t>();
+  };
+  for (const auto& [name, document] : machines) {
+    const Json snapshot = Json::parse(document, nullptr, false);
+    if (!snapshot.is_object()) continue;
+    weight.job = true;
+    for (const auto& process : snapshot.value("processes", Json::array()))
+      if (process.value("problem", Json()).is_null() &&
+          process.value("phase", Json()) == segment::phase_name(segment::Phase::ready))
+        ++weight.ranks;
+    add(snapshot);
+    for (const auto& part : snapshot.value("segment", Json::array())) add(part);
+  }
+  return weight;
 }
 
 } // namespace near::place

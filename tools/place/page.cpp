@@ -6,17 +6,20 @@
 
 namespace near::place {
 
-std::string page_of(const Snapshot& snapshot) {
+static std::string page_with(const std::string& document) {
   constexpr std::string_view placeholder = "@SNAPSHOT@";
   auto at = page_template.find(placeholder);
   std::string page(page_template.substr(0, at));
   // A file name must not end the script element. '<' occurs only in strings, where it may be escaped.
-  for (char letter : json_of(snapshot, false))
+  for (char letter : document)
     if (letter == '<')
       page += "\\u003c";
     else
       page += letter;
   return page.append(page_template.substr(at + placeholder.size()));
 }
+
+std::string page_of(const Snapshot& snapshot) { return page_with(json_of(snapshot, false)); }
+std::string page_of(const Documents& machines) { return page_with(json_of(machines, false)); }
 
 } // namespace near::place

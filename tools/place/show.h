@@ -15,9 +15,14 @@ std::string assertion_text(const Snapshot& snapshot, double percent);
 
 /// One JSON document (doc/place.md describes its fields); without line breaks unless `indented`.
 std::string json_of(const Snapshot& snapshot, bool indented);
+/// The names of machines, and the document of each.
+using Documents = std::vector<std::pair<std::string, std::string>>;
 /// One document of those of several machines: {"machines": [{"machine": NAME, "snapshot": DOCUMENT}, ...]}. What is no document is null.
-std::string json_of(const std::vector<std::pair<std::string, std::string>>& machines, bool indented);
+std::string json_of(const Documents& machines, bool indented);
+/// What they are worth together; nothing if no machine has answered.
+Weight weight_of(const Documents& machines);
 /// One self-contained HTML page: the document, and a script that draws it.
 std::string page_of(const Snapshot& snapshot);
+std::string page_of(const Documents& machines);
 
 } // namespace near::place

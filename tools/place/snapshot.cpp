@@ -1,5 +1,7 @@
 #include "place/snapshot.h"
 
+#include "segment/activity.h"
+
 #include <algorithm>
 
 namespace near::place {
@@ -87,6 +89,18 @@ void append_page(std::vector<Range>& ranges, std::uint64_t begin, std::uint64_t 
     ranges.back().end += bytes;
   else
     ranges.push_back({begin, begin + bytes, node, wrong});
+}
+
+Weight weight_of(const Snapshot& snapshot) {
+  Weight weight;
+  weight.job = !snapshot.job.empty();
+  for (const auto& process : snapshot.processes)
+    if (process.problem.empty() && process.phase == segment::phase_name(segment::Phase::ready))
+      ++weight.ranks;
+  for (auto [node, count] : snapshot.bytes_on()) weight.bytes += count;
+  for (const auto& part : snapshot.parts)
+    for (auto [node, count] : part.bytes_on) weight.bytes += count;
+  return weight;
 }
 
 } // namespace near::place

@@ -124,6 +124,16 @@ struct Snapshot {
   const Process& process_of(int rank) const;
 };
 
+/// How much a snapshot says: of a job rather than of the launcher alone, then with more ranks between MPI_Init and MPI_Finalize, and then
+/// with more memory.
+struct Weight {
+  bool job = false;
+  std::size_t ranks = 0;
+  std::uint64_t bytes = 0;
+  auto operator<=>(const Weight&) const = default;
+};
+Weight weight_of(const Snapshot& snapshot);
+
 /// The nodes of a set of processors, in order.
 std::vector<int> nodes_of(const std::vector<os::Node>& nodes, const os::CpuSet& cpus);
 
