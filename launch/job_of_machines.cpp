@@ -254,13 +254,13 @@ Result JobOfMachines::send_jobs() {
 }
 
 /// Once all parts run, tools may ask for them.
-void JobOfMachines::part_started(unsigned machine, std::uint64_t launcher) {
-  if (std::exchange(machines_[machine]->launcher, static_cast<os::Pid>(launcher)) != 0) return;
+void JobOfMachines::part_started(unsigned machine, const machines::Processes& processes) {
+  if (!processes_.emplace(machine, processes).second || processes_.size() < parts_.size()) return;
   std::vector<segment::JobPart> parts;
   for (const unsigned part : parts_) {
     const Remote& remote = *machines_[part];
-    if (remote.launcher == 0) return;
-    parts.push_back({remote.host.name, remote.launcher, static_cast<std::uint32_t>(remote.ranks.size()),
+    parts.push_back({remote.host.name, processes_[part].space, remote.launcher,
+                     static_cast<std::uint32_t>(remote.ranks.size()),
                      words_for(remote.host, installed("near")), by_shell(remote.host)});
   }
   int kept_open = -1;

@@ -46,7 +46,7 @@ private:
   Result distribute();
   Result send_jobs();
   AgentJob job_for(unsigned machine) const;
-  void part_started(unsigned machine, std::uint64_t launcher);
+  void part_started(unsigned machine, const machines::Processes& processes);
 
   // job_of_machines_events.cpp: what happens then
   void dispatch(std::uint64_t key);
@@ -93,6 +93,7 @@ private:
   std::vector<unsigned> machine_of_;               ///< by rank
   std::vector<unsigned> parts_;                    ///< the machines that have ranks
   std::map<std::string, std::string> table_;
+  std::map<unsigned, machines::Processes> processes_; ///< of each machine whose ranks have been started
 
   State state_ = State::greeting;
   bool decided_ = false;

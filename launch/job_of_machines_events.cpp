@@ -69,9 +69,13 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
       if (!report.sentence.empty() || report.told) decide(std::move(report));
     }
     break;
-  case Kind::started: part_started(machine, reader.number()); break;
   case Kind::relayed:
   case Kind::parted: take_from_behind(machine, frame); break;
+  case Kind::started: remote.launcher = static_cast<os::Pid>(reader.number()); break;
+  case Kind::processes:
+    if (machines::Processes processes; machines::Processes::read(frame.body, processes))
+      part_started(machine, processes);
+    break;
   case Kind::ended: part_ended(machine, static_cast<int>(reader.number() & 0xff)); break;
   default: break;
   }

@@ -93,13 +93,16 @@ void Supervisor::handle_pending_events() {
   } while (paused_ && !decided());
 }
 
-/// Sends the process numbers to the front end, which has the table that debuggers read.
+/// Sends the process numbers to the front end, which has the table that debuggers read, or to mpiexec on another machine.
 void Supervisor::tell_front_end() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);
   (void)os::write_all(description_.pids_to, reinterpret_cast<const char*>(pids.data()),
                       pids.size() * sizeof(os::Pid));
   os::close_descriptor(description_.pids_to);
+  if (control_.is_open())
+    control_.send(machines::Kind::processes,
+                  machines::Processes{os::number_space(), {pids.begin(), pids.end()}}.body());
 }
 
 // Finding them takes milliseconds, which a short job should not pay for.

@@ -112,4 +112,14 @@ std::vector<unsigned> BodyReader::numbers() {
   return ok_ ? values : std::vector<unsigned>();
 }
 
+bool Processes::read(std::string_view body, Processes& processes) {
+  BodyReader reader(body);
+  Processes read;
+  read.space = reader.text();
+  read.numbers = reader.numbers();
+  if (!reader.complete()) return false;
+  processes = std::move(read);
+  return true;
+}
+
 } // namespace near::machines

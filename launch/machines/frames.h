@@ -5,6 +5,8 @@
 //   job: arguments, environment, ranks   ------------->
 //                                                        starts its ranks as mpiexec does on one machine
 //                                        <-------------  started: where tools find that part of the job
+//                                        <-------------  processes: the numbers of the ranks' processes
+//   go_on                                ------------->  if a debugger attaches to them first
 //                                        <-------------  output, error: whole pieces of what the ranks write
 //   written: bytes that are out          ------------->  so that only a bounded amount is under way
 //   input, input_end                     ------------->
@@ -33,7 +35,7 @@ namespace near::machines {
 using base::Result;
 
 /// The version of these frames. An agent of another version is refused.
-inline constexpr unsigned protocol_version = 4;
+inline constexpr unsigned protocol_version = 5;
 /// The first bytes of an agent. What a login shell prints before them is skipped.
 inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 
@@ -64,6 +66,8 @@ enum class Kind : std::uint8_t {
   hang_up,    ///< number of a further machine: it gets nothing more
   cut,        ///< number of a further machine: end the connection to it
   parted,     ///< Parted: nothing more comes from a further machine, for this reason
+  processes,  ///< Processes
+  go_on,      ///< ranks that wait in MPI_Init for a debugger may leave it
   alive,
 };
 inline constexpr Kind last_kind = Kind::alive;
@@ -125,6 +129,15 @@ public:
 private:
   std::string_view rest_;
   bool ok_ = true;
+};
+
+/// The ranks of one machine, once all of them have been started.
+struct Processes {
+  std::string space;             ///< in which these numbers are: os::number_space()
+  std::vector<unsigned> numbers; ///< in the order of the ranks
+
+  std::string body() const { return BodyWriter().text(space).numbers(numbers).body(); }
+  static bool read(std::string_view body, Processes& processes);
 };
 
 } // namespace near::machines

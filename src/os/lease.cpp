@@ -175,13 +175,6 @@ const char* path_from(const char* variable) {
   return value != nullptr && value[0] == '/' ? value : nullptr;
 }
 
-/// Identifies this start of this machine's kernel; "" if the system does not tell.
-std::string boot_id() {
-  const std::string text = read_file("/proc/sys/kernel/random/boot_id");
-  const auto words = words_of(text);
-  return words.empty() ? "" : std::string(words.front());
-}
-
 } // namespace
 
 std::vector<LeaseFolder> lease_folders() {

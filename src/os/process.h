@@ -119,6 +119,12 @@ std::vector<std::string> mapped_files(Pid pid);
 /// The name of the program that the process executes, without its folder; "" if the process is gone.
 std::string name_of(Pid pid);
 
+/// Identifies this start of this machine's kernel; "" if the system does not tell.
+std::string boot_id();
+/// Two processes that get the same text, which is not "", mean the same process by a number: they are in one namespace of process
+/// numbers on one machine.
+std::string number_space();
+
 /// The node name from uname(2), not looked up in the network.
 std::string machine_name();
 

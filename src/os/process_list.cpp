@@ -218,6 +218,19 @@ std::string name_of(Pid pid) {
   return text;
 }
 
+std::string boot_id() {
+  const std::string text = read_file("/proc/sys/kernel/random/boot_id");
+  const auto words = words_of(text);
+  return words.empty() ? "" : std::string(words.front());
+}
+
+std::string number_space() {
+  char target[64] = {};
+  const ssize_t length = readlink("/proc/self/ns/pid", target, sizeof target - 1);
+  const std::string boot = boot_id();
+  return length <= 0 || boot.empty() ? "" : boot + ' ' + target;
+}
+
 std::string machine_name() {
   utsname names{};
   return uname(&names) == 0 ? names.nodename : "localhost";

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* file_name = "nearmpi-parts";
 
-// Fields end with a zero: machine, launcher, ranks, by_shell, the number of words, and the words.
+// Fields end with a zero: machine, space, launcher, ranks, by_shell, the number of words, and the words.
 
 void add(std::string& text, std::string_view field) { (text += field) += '\0'; }
 
@@ -20,6 +20,7 @@ std::string text_of(const std::vector<JobPart>& parts) {
   std::string text;
   for (const JobPart& part : parts) {
     add(text, part.machine);
+    add(text, part.space);
     for (const std::size_t number :
          {static_cast<std::size_t>(part.launcher), static_cast<std::size_t>(part.ranks),
           std::size_t{part.by_shell}, part.reach.size()})
@@ -78,6 +79,7 @@ std::vector<JobPart> parts_of(std::int32_t launcher) {
   for (Fields fields(text); !fields.is_over();) {
     JobPart& part = parts.emplace_back();
     part.machine = fields.next();
+    part.space = fields.next();
     std::size_t words = 0;
     int by_shell = 0;
     if (!fields.number(part.launcher) || !fields.number(part.ranks) || !fields.number(by_shell) ||

@@ -15,6 +15,7 @@ using base::Result;
 /// What runs on one of the machines.
 struct JobPart {
   std::string machine;            ///< as the command line names it
+  std::string space;              ///< in which numbers of processes are there: os::number_space()
   std::int32_t launcher = 0;      ///< a process there that has the part's segment open
   std::uint32_t ranks = 0;        ///< of the job, on that machine
   std::vector<std::string> reach; ///< the words that run `near` there; its arguments follow

@@ -54,12 +54,13 @@ std::vector<std::int32_t> running_jobs() {
   };
   std::vector<Holder> holders;
   std::vector<std::int32_t> launchers;
+  const std::string space = os::number_space();
   std::vector<std::int32_t> parts; // that jobs on several machines have on this one
   for (auto process : os::own_processes()) {
     if (const auto of_job = parts_of(process); !of_job.empty()) {
       launchers.push_back(process);
       for (const JobPart& part : of_job)
-        if (os::descends_from(part.launcher, process)) parts.push_back(part.launcher);
+        if (!space.empty() && part.space == space) parts.push_back(part.launcher);
     }
     int descriptor = -1;
     os::FileIdentity file;

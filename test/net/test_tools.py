@@ -150,9 +150,15 @@ def test_info_shows_each_machine(held):
         assert result.status == 0 and result.out.count("Large messages") == 2, result.report()
 
 
-def test_the_only_job_is_taken_as_a_whole(two, prefix, compiled):
-    """mpiexec runs on m1, where no other job is seen, and reaches m2 by ssh."""
-    words = two.mpiexec_words(prefix, "--oversubscribe", "--hosts", "m1:2,m2:2", compiled("counted_elsewhere"), "hold", ssh=two.ssh())
+@pytest.fixture(scope="module")
+def ssh(two):
+    return two.ssh()
+
+
+@pytest.mark.parametrize("own", ["m1", "10.77.0.1"])
+def test_the_only_job_is_taken_as_a_whole(two, ssh, prefix, compiled, own):
+    """mpiexec runs on m1, where no other job is seen, and reaches m2 by ssh; m1 as well, if it is named by its address."""
+    words = two.mpiexec_words(prefix, "--oversubscribe", "--hosts", f"{own}:2,m2:2", compiled("counted_elsewhere"), "hold", ssh=ssh)
     job = harness.Running(words, stdin=subprocess.PIPE)
     try:
         assert job.process.stdout.readline() == "has-sent\n"

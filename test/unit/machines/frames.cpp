@@ -65,6 +65,17 @@ TEST(Bodies, are_read_as_they_were_written) {
   EXPECT_FALSE(reader.ok());
 }
 
+TEST(Bodies, of_processes_are_read_whole_or_not_at_all) {
+  const std::string body = Processes{"boot pid:[1]", {17, 0, 4194304}}.body();
+  Processes read;
+  EXPECT_FALSE(Processes::read(body.substr(0, body.size() - 1), read));
+  EXPECT_FALSE(Processes::read(body + "x", read));
+  EXPECT_TRUE(read.numbers.empty());
+  ASSERT_TRUE(Processes::read(body, read));
+  EXPECT_EQ(read.space, "boot pid:[1]");
+  EXPECT_EQ(read.numbers, (std::vector<unsigned>{17, 0, 4194304}));
+}
+
 TEST(Bodies, that_end_early_give_nothing) {
   const std::string whole = BodyWriter().texts({"one", "two"}).body();
   for (std::size_t size = 0; size < whole.size(); ++size) {

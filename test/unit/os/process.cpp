@@ -232,6 +232,24 @@ TEST(process, one_child_is_reaped_and_the_others_are_left) {
   EXPECT_EQ(waitpid(second, nullptr, 0), second);
 }
 
+TEST(process, numbers_mean_the_same_to_a_child_in_the_same_namespace) {
+  int from = -1, to = -1;
+  ASSERT_TRUE(os::make_pipe(from, to).ok());
+  os::Pid child = 0;
+  ASSERT_TRUE(os::fork_process(child).ok());
+  if (child == 0) {
+    const std::string space = os::number_space();
+    (void)os::write_all(to, space.data(), space.size());
+    _exit(0);
+  }
+  EXPECT_EQ(waitpid(child, nullptr, 0), child);
+  char said[200] = {};
+  EXPECT_GT(read(from, said, sizeof said - 1), 40);
+  EXPECT_EQ(os::number_space(), said);
+  os::close_descriptor(from);
+  os::close_descriptor(to);
+}
+
 TEST(process, descendants_are_found_through_generations) {
   os::Pid pid = 0;
   ASSERT_TRUE(os::start_process(shell("sh -c 'sleep 60; true' & sleep 60; true"), pid).ok());
