@@ -30,6 +30,7 @@ struct AgentJob {
   unsigned lost_after = 0; ///< seconds after which mpiexec is lost if it is silent; 0: never
   bool explain = false;    ///< print the plan instead
   bool has_input = false;  ///< some of the ranks read standard input
+  bool debugged = false;   ///< ranks wait in MPI_Init for `go_on`
 
   std::string body() const;
   static bool read(std::string_view body, AgentJob& job);

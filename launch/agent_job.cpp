@@ -56,7 +56,7 @@ Result plan_part(const AgentJob& part, int control, Job& job) {
   NEAR_TRY(base::read_knobs(environ));
   NEAR_TRY(plan_job(std::move(command), environ, job));
   job.plan.ranks = part.ranks;
-  job.part = {part.size, part.machine, part.machines, control};
+  job.part = {part.size, part.machine, part.machines, part.debugged, control};
   return {};
 }
 
@@ -86,6 +86,7 @@ std::string AgentJob::body() const {
       .number(lost_after)
       .number(explain)
       .number(has_input)
+      .number(debugged)
       .body();
 }
 
@@ -103,6 +104,7 @@ bool AgentJob::read(std::string_view body, AgentJob& job) {
   read.lost_after = static_cast<unsigned>(reader.number());
   read.explain = reader.number() != 0;
   read.has_input = reader.number() != 0;
+  read.debugged = reader.number() != 0;
   if (!reader.complete()) return false;
   job = std::move(read);
   return true;

@@ -179,6 +179,7 @@ void AgentPart::obey(const Frame& order) {
     if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
     [[fallthrough]];
   case Kind::value:
+  case Kind::go_on:
   case Kind::fence_over: to_control_.put(control_, machines::frame(order.kind, order.body)); break;
   default: break;
   }

@@ -15,7 +15,8 @@ struct Part {
   unsigned size = 0;    ///< ranks of the whole job; 0: those of this machine are all
   unsigned machine = 0; ///< number of this machine
   unsigned machines = 1;
-  int control = -1; ///< a socket to the agent of this machine; -1: this mpiexec is on its own
+  bool debugged = false; ///< its ranks wait until mpiexec says that a debugger has attached to them
+  int control = -1;      ///< a socket to the agent of this machine; -1: this mpiexec is on its own
 };
 
 struct Job {
