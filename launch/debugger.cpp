@@ -1,8 +1,8 @@
 #include "launch/debugger.h"
 
-#include <algorithm>
-#include <string>
-#include <vector>
+#include "os/futex.h"
+
+#include <utility>
 
 // Names and types are fixed by the interface. They must be found in the symbols of the program, also after
 // strip, and the compiler must not assume that it knows what a debugger stores. Hence `used`, default
@@ -36,23 +36,33 @@ namespace near::launch {
 
 bool is_debugged() { return MPIR_being_debugged != 0; }
 
-void tell_debugger(const Job& job, std::span<const os::Pid> pids) {
-  // These live as long as the process: a debugger may attach to it at any time.
-  static std::string host = os::machine_name();
-  static std::vector<std::string> programs;
-  static std::vector<MPIR_PROCDESC> table;
-  for (const auto& application : job.command.applications) {
+std::vector<std::string> program_files(const Command& command) {
+  std::vector<std::string> files;
+  for (const auto& application : command.applications) {
     auto file = os::program_file(application.arguments[0], application.directory);
-    programs.push_back(file.empty() ? application.arguments[0] : file);
+    files.push_back(file.empty() ? application.arguments[0] : std::move(file));
   }
-  auto ranks = std::min(pids.size(), job.application_of.size());
-  for (std::size_t rank = 0; rank < ranks; ++rank)
-    table.push_back({host.data(), programs[job.application_of[rank]].data(), pids[rank]});
+  return files;
+}
+
+void tell_debugger(std::vector<Debugged> ranks) {
+  // These live as long as the process: a debugger may attach to it at any time.
+  static std::vector<Debugged> kept;
+  static std::vector<MPIR_PROCDESC> table;
+  kept = std::move(ranks);
+  for (auto& rank : kept) table.push_back({rank.machine.data(), rank.program.data(), rank.pid});
   MPIR_proctable = table.data();
   MPIR_proctable_size = static_cast<int>(table.size());
   constexpr int spawned = 1; // MPIR_DEBUG_SPAWNED
   MPIR_debug_state = spawned;
   MPIR_Breakpoint();
+}
+
+void hold(segment::Segment& segment) { segment.header().held.store_relaxed(1); }
+
+void let_go(segment::Segment& segment) {
+  segment.header().held.store_relaxed(0);
+  os::futex_wake_all(segment.header().ready.address());
 }
 
 } // namespace near::launch

@@ -10,7 +10,6 @@
 #include "launch/outcome.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
-#include "os/futex.h"
 #include "os/lease.h"
 #include "os/limits.h"
 #include "os/memory.h"
@@ -67,10 +66,12 @@ private:
   std::vector<char> bytes_;
 };
 
-/// Releases ranks that wait in MPI_Init for a debugger to attach.
-void let_go(segment::Segment& segment) {
-  segment.header().held.store_relaxed(0);
-  os::futex_wake_all(segment.header().ready.address());
+void tell_debugger_of(const Job& job, const std::vector<os::Pid>& pids) {
+  const std::vector<std::string> programs = program_files(job.command);
+  std::vector<Debugged> ranks;
+  for (std::size_t rank = 0; rank < std::min(pids.size(), job.application_of.size()); ++rank)
+    ranks.push_back({os::machine_name(), programs[job.application_of[rank]], pids[rank]});
+  tell_debugger(std::move(ranks));
 }
 
 // Waits for the supervisor to end; meanwhile forwards signals and tells debuggers about the ranks. Returns
@@ -83,10 +84,10 @@ os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& in
     poller.wait(-1, keys);
     bool over = false;
     if (std::find(keys.begin(), keys.end(), key_pids) != keys.end()) {
-      if (pids.take(job.application_of.size(), over)) tell_debugger(job, pids.list());
+      if (pids.take(job.application_of.size(), over)) tell_debugger_of(job, pids.list());
       if (over) {
         poller.remove(pids_from);
-        let_go(segment);
+        if (!job.part.debugged) let_go(segment); // otherwise mpiexec says when
       }
     }
     os::Pid sender = 0;
@@ -190,7 +191,7 @@ int run_job(const Job& job, char** environment) {
 
   int pids_from = -1, pids_to = -1;
   if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, key_pids).ok()) return complain();
-  if (is_debugged()) segment.header().held.store_relaxed(1);
+  if (is_debugged() || job.part.debugged) hold(segment);
 
   std::fflush(nullptr);
   JobDescription description{

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "boot/machine_list.h"
+#include "launch/debugger.h"
 #include "launch/head.h"
 #include "launch/keys.h"
 #include "launch/option_table.h"
@@ -47,7 +48,8 @@ unsigned number_of(const std::string& name, std::vector<std::unique_ptr<Remote>>
   return static_cast<unsigned>(machines.size() - 1);
 }
 
-unsigned lost_after() { return static_cast<unsigned>(base::knobs().lost_after.number); }
+/// A debugger stops this process for as long as its user thinks.
+unsigned lost_after() { return is_debugged() ? 0 : static_cast<unsigned>(base::knobs().lost_after.number); }
 
 } // namespace
 
@@ -221,6 +223,7 @@ AgentJob JobOfMachines::job_for(unsigned machine) const {
   job.machines = static_cast<unsigned>(parts_.size());
   job.lost_after = lost_after();
   job.explain = command_.explain;
+  job.debugged = is_debugged();
   return job;
 }
 
@@ -253,9 +256,14 @@ Result JobOfMachines::send_jobs() {
   return any_input ? input_.start() : Result();
 }
 
-/// Once all parts run, tools may ask for them.
+/// Once all parts run, tools may ask for them, and a debugger for the ranks.
 void JobOfMachines::part_started(unsigned machine, const machines::Processes& processes) {
   if (!processes_.emplace(machine, processes).second || processes_.size() < parts_.size()) return;
+  publish();
+  tell_debugger_of_all();
+}
+
+void JobOfMachines::publish() {
   std::vector<segment::JobPart> parts;
   for (const unsigned part : parts_) {
     const Remote& remote = *machines_[part];
@@ -266,6 +274,21 @@ void JobOfMachines::part_started(unsigned machine, const machines::Processes& pr
   int kept_open = -1;
   if (!segment::publish_parts(parts, kept_open).ok())
     base::log(base::Level::warning, "tools will see only parts of this job: {}", base::failure_text());
+}
+
+void JobOfMachines::tell_debugger_of_all() {
+  const std::vector<std::string> programs = program_files(command_);
+  std::vector<Debugged> ranks(machine_of_.size());
+  for (const unsigned part : parts_) {
+    const Remote& remote = *machines_[part];
+    const std::vector<unsigned>& numbers = processes_[part].numbers;
+    for (std::size_t i = 0; i < std::min(numbers.size(), remote.ranks.size()); ++i)
+      ranks[remote.ranks[i]] = {remote.host.name, programs[application_of_[remote.ranks[i]]],
+                                static_cast<os::Pid>(numbers[i])};
+  }
+  tell_debugger(std::move(ranks));
+  if (!is_debugged()) return;
+  for (const unsigned part : parts_) machines_[part]->say(machines::Kind::go_on);
 }
 
 } // namespace near::launch

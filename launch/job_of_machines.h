@@ -47,6 +47,8 @@ private:
   Result send_jobs();
   AgentJob job_for(unsigned machine) const;
   void part_started(unsigned machine, const machines::Processes& processes);
+  void publish();
+  void tell_debugger_of_all();
 
   // job_of_machines_events.cpp: what happens then
   void dispatch(std::uint64_t key);

@@ -1,5 +1,6 @@
 #include "launch/supervisor.h"
 
+#include "launch/debugger.h"
 #include "launch/keys.h"
 #include "os/clock.h"
 #include "os/descriptor.h"
@@ -248,6 +249,7 @@ void Supervisor::take_orders() {
   }
   for (const auto& order : orders) {
     if (order.kind == machines::Kind::value || order.kind == machines::Kind::fence_over) table_.told(order);
+    if (order.kind == machines::Kind::go_on) let_go(segment_);
     if (order.kind == machines::Kind::time_out) time_out();
     if (order.kind != machines::Kind::end) continue;
     Outcome outcome;

@@ -8,6 +8,7 @@ import subprocess
 import time
 from pathlib import Path
 
+import gdb
 import harness
 import pytest
 
@@ -229,6 +230,18 @@ def test_the_plan_of_every_machine_is_explained(start):
     result = start("--explain", "--oversubscribe", "--hosts", "m1:2,m2:2", "./program")
     assert result.status == 0, result.report()
     assert result.out.index("machine m1: ranks 0-1") < result.out.index("machine m2: ranks 2-3"), result.report()
+
+
+@pytest.mark.parametrize("debugged", [1, 0])
+def test_gdb_finds_the_ranks_of_all_machines(lab, prefix, nothing_left, tmp_path, debugged):
+    """While gdb holds mpiexec, that is silent for longer than a machine may be."""
+    def run(words, **options):
+        return nothing_left(words, env={"NEAR_LOST_AFTER": 2}, **options)
+
+    def launch(*program):
+        return lab.mpiexec_words(prefix, "--oversubscribe", "--hosts", "m1:1,m2:1", *program)
+
+    assert gdb.session(prefix, run, tmp_path, debugged, launch, pause=5 * debugged) == ["m1", "m2"]
 
 
 def wait_for(file, seconds=30):
