@@ -78,6 +78,21 @@ static int wait_for_all(void) {
   return statuses[0].MPI_ERROR;
 }
 
+static char announced[8 << 20];
+static MPI_Message matched;
+
+/// The victim announces a long message to all, who match it but do not receive it yet.
+static void match_a_message(void) {
+  if (rank != victim) {
+    OK(MPI_Mprobe(victim, 3, MPI_COMM_WORLD, &matched, MPI_STATUS_IGNORE));
+    return;
+  }
+  MPI_Request request;
+  for (int other = 0; other < size; ++other)
+    if (other != rank)
+      OK(MPI_Isend(announced, sizeof announced, MPI_CHAR, other, 3, MPI_COMM_WORLD, &request));
+}
+
 /// Does something that needs the victim; returns its error.
 static int use_victim(const char* what) {
   static char large[8 << 20];
@@ -100,6 +115,12 @@ static int use_victim(const char* what) {
     return error;
   }
   if (strcmp(what, "waitall") == 0) return wait_for_all();
+  if (strcmp(what, "mrecv") == 0)
+    return MPI_Mrecv(announced, sizeof announced, MPI_CHAR, &matched, MPI_STATUS_IGNORE);
+  if (strcmp(what, "imrecv") == 0) {
+    OK(MPI_Imrecv(announced, sizeof announced, MPI_CHAR, &matched, &request));
+    return MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
   if (strcmp(what, "test") == 0) {
     int done = 0, error = MPI_SUCCESS;
     MPI_Irecv(&word, 1, MPI_INT, victim, 1, MPI_COMM_WORLD, &request);
@@ -136,6 +157,8 @@ int main(int count, char** arguments) {
     printf("rank %d has finished\n", rank);
     return 0;
   }
+  const int matches = strcmp(what, "mrecv") == 0 || strcmp(what, "imrecv") == 0;
+  if (matches) match_a_message();
   if (strcmp(what, "waitall") == 0 && rank == victim) // these arrive
     for (int other = 0; other < size; ++other)
       for (int i = 0; i < arrived && other != rank; ++i)
@@ -146,7 +169,7 @@ int main(int count, char** arguments) {
     get_ready(arguments[1]);
   if (rank == victim)
     for (;;) pause();
-  if (strcmp(what, "first") == 0 || strcmp(what, "later") == 0) wait_for_death(arguments[1]);
+  if (strcmp(what, "first") == 0 || strcmp(what, "later") == 0 || matches) wait_for_death(arguments[1]);
   int class = 0;
   MPI_Error_class(use_victim(what), &class);
   CHECK(class == MPI_ERR_PROC_ABORTED);

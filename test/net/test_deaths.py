@@ -103,6 +103,15 @@ def test_a_program_that_handles_errors_gets_one_and_can_finish(cluster, compiled
     assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
 
 
+@pytest.mark.parametrize("what", ["mrecv", "imrecv"])
+def test_a_message_that_was_matched_before_its_sender_died_is_an_error(cluster, compiled, folder, what):
+    job = slurm_job(cluster, compiled, folder, 1, what, 1, "errors")
+    job.signal(1, signal.SIGKILL)
+    (folder / "killed").touch()
+    result = job.finish()
+    assert "rank 0 ends" in result.out and "rank 0 has finished" in result.out and ENDS not in result.text, result.report()
+
+
 def test_the_first_message_to_a_rank_that_has_died_is_an_error(cluster, compiled, folder):
     job = slurm_job(cluster, compiled, folder, 1, "first", 1, "errors")
     job.signal(1, signal.SIGKILL)
