@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cstdint>
 #include <limits>
+#include <unordered_map>
 
 namespace near::machines {
 namespace {
@@ -42,41 +43,53 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view s
   return words;
 }
 
-/// Adds a machine, or slots to one that is there.
-Result add(std::string_view name, unsigned slots, const std::string& source, std::vector<Host>& hosts) {
-  if (!is_name(name))
-    return fail(Code::invalid, "{}: \"{}\" is not the name of a machine", source, base::printable(name));
-  const auto found =
-      std::find_if(hosts.begin(), hosts.end(), [&](const Host& host) { return host.name == name; });
-  if (found == hosts.end()) {
-    if (hosts.size() == most_hosts) return fail(Code::limit, "{}: more than {} machines", source, most_hosts);
-    hosts.push_back({std::string(name), slots});
+/// Adds to a list of machines, of which a Slurm job may have tens of thousands.
+class Adder {
+public:
+  explicit Adder(std::vector<Host>& hosts) : hosts_(hosts) {
+    for (std::size_t i = 0; i < hosts.size(); ++i) at_.emplace(hosts[i].name, i);
+  }
+  /// Adds a machine, or slots to one that is there.
+  Result add(std::string_view name, unsigned slots, const std::string& source) {
+    if (!is_name(name))
+      return fail(Code::invalid, "{}: \"{}\" is not the name of a machine", source, base::printable(name));
+    const auto [found, is_new] = at_.try_emplace(std::string(name), hosts_.size());
+    if (is_new) {
+      if (hosts_.size() == most_hosts)
+        return fail(Code::limit, "{}: more than {} machines", source, most_hosts);
+      hosts_.push_back({std::string(name), slots});
+      return {};
+    }
+    Host& host = hosts_[found->second];
+    host.slots = std::max(host.slots, 1u) + std::max(slots, 1u);
+    if (host.slots > most_ranks_there)
+      return fail(Code::limit, "{}: {} has more than {} slots", source, name, most_ranks_there);
     return {};
   }
-  found->slots = std::max(found->slots, 1u) + std::max(slots, 1u);
-  if (found->slots > most_ranks_there)
-    return fail(Code::limit, "{}: {} has more than {} slots", source, name, most_ranks_there);
-  return {};
-}
+
+private:
+  std::vector<Host>& hosts_;
+  std::unordered_map<std::string, std::size_t> at_;
+};
 
 /// Adds a machine that is written as "a", "a:4" or "[fe80::1]:4".
-Result add_written(std::string_view text, const std::string& source, std::vector<Host>& hosts) {
+Result add_written(std::string_view text, const std::string& source, Adder& hosts) {
   const std::size_t colon = text.rfind(':');
   const std::size_t bracket = text.rfind(']');
   const bool is_address = std::count(text.begin(), text.end(), ':') > 1 && bracket == std::string_view::npos;
   if (colon == std::string_view::npos || is_address ||
       (bracket != std::string_view::npos && colon < bracket)) // the colons belong to an IPv6 address
-    return add(text, 0, source, hosts);
+    return hosts.add(text, 0, source);
   unsigned slots = 0;
   if (!to_number(text.substr(colon + 1), slots) || slots == 0 || slots > most_ranks_there)
     return fail(Code::invalid, "{}: {}: expected the number of slots after ':'", source,
                 base::printable(text));
-  return add(text.substr(0, colon), slots, source, hosts);
+  return hosts.add(text.substr(0, colon), slots, source);
 }
 
 /// The numbers "01-03,7" of a list of Slurm, with their leading zeros.
 Result add_numbered(std::string_view before, std::string_view numbers, std::string_view after,
-                    const std::string& source, std::vector<Host>& hosts) {
+                    const std::string& source, Adder& hosts) {
   for (std::string_view part : words_of(numbers, ",")) {
     const std::size_t dash = std::min(part.find('-'), part.size());
     const std::string_view first_text = part.substr(0, dash);
@@ -89,7 +102,7 @@ Result add_numbered(std::string_view before, std::string_view numbers, std::stri
     for (unsigned number = first; number <= last; ++number) {
       std::string digits = std::to_string(number);
       if (digits.size() < first_text.size()) digits.insert(0, first_text.size() - digits.size(), '0');
-      NEAR_TRY(add(base::format("{}{}{}", before, digits, after), 0, source, hosts));
+      NEAR_TRY(hosts.add(base::format("{}{}{}", before, digits, after), 0, source));
     }
   }
   return {};
@@ -117,12 +130,14 @@ Result parse_hosts(std::string_view text, const std::string& option, std::vector
   const auto words = words_of(text, ",");
   if (words.empty())
     return fail(Code::invalid, "{}: expected the names of machines, such as a:4,b:4", option);
-  for (std::string_view word : words) NEAR_TRY(add_written(word, option, hosts));
+  Adder adder(hosts);
+  for (std::string_view word : words) NEAR_TRY(add_written(word, option, adder));
   return {};
 }
 
 Result parse_host_file(std::string_view text, const std::string& file, std::vector<Host>& hosts) {
   unsigned number = 0;
+  Adder adder(hosts);
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
     std::string_view line = text.substr(0, end);
@@ -139,23 +154,24 @@ Result parse_host_file(std::string_view text, const std::string& file, std::vect
         return fail(Code::invalid, "{}: {}: expected the number of slots after '='", source,
                     base::printable(word));
     }
-    NEAR_TRY(slots == 0 ? add_written(words[0], source, hosts) : add(words[0], slots, source, hosts));
+    NEAR_TRY(slots == 0 ? add_written(words[0], source, adder) : adder.add(words[0], slots, source));
   }
   return hosts.empty() ? fail(Code::invalid, "{}: no line names a machine", file) : Result();
 }
 
 Result parse_slurm_nodes(std::string_view nodes, std::string_view tasks, std::vector<Host>& hosts) {
   const std::string source = base::format("SLURM_JOB_NODELIST={}", base::printable(nodes));
+  Adder adder(hosts);
   for (std::string_view group : groups_of(nodes)) {
     const std::size_t open = group.find('['), close = group.find(']');
     if (open == std::string_view::npos) {
-      NEAR_TRY(add(group, 0, source, hosts));
+      NEAR_TRY(adder.add(group, 0, source));
       continue;
     }
     if (close == std::string_view::npos || close < open || group.find('[', close) != std::string_view::npos)
       return fail(Code::unsupported, "{}: this form of a list of machines is not known", source);
     NEAR_TRY(add_numbered(group.substr(0, open), group.substr(open + 1, close - open - 1),
-                          group.substr(close + 1), source, hosts));
+                          group.substr(close + 1), source, adder));
   }
   std::size_t next = 0;
   for (std::string_view part : words_of(tasks, ",")) {
