@@ -40,7 +40,8 @@ std::vector<std::string> program_files(const Command& command) {
   std::vector<std::string> files;
   for (const auto& application : command.applications) {
     auto file = os::program_file(application.arguments[0], application.directory);
-    files.push_back(file.empty() ? application.arguments[0] : std::move(file));
+    if (file.empty()) file = application.arguments[0];
+    files.push_back(std::move(file));
   }
   return files;
 }

@@ -169,7 +169,8 @@ Result JobOfMachines::distribute() {
   unsigned all_slots = 0;
   for (const auto& remote : machines_) {
     const bool chosen = remote->host.slots != 0;
-    slots.push_back({chosen ? remote->host.slots : remote->hello->slots, chosen});
+    const unsigned there = remote->hello ? remote->hello->slots : 0;
+    slots.push_back({chosen ? remote->host.slots : there, chosen});
     all_slots += slots.back().count;
   }
   std::vector<machines::Share> shares;
