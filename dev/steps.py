@@ -1,4 +1,4 @@
-"""Runs named steps one after another, shows how long each took, and ends with one line that counts them."""
+"""Runs named steps one after another, shows how long each took, what it used of the processors, and ends with one line that counts them."""
 
 import contextlib
 import os
@@ -26,20 +26,28 @@ class Record:
         self.title = title
         self.rows = []
 
-    def add(self, name, seconds, good):
-        self.rows.append((name, seconds, good))
+    def add(self, name, seconds, used, good):
+        """`used`: seconds of processors, of all its processes that somebody waited for."""
+        self.rows.append((name, seconds, used, good))
         if not good:
             print(f"== {self.title}: {name} FAILED", flush=True)
+
+
+def end_of(process):
+    """Waits for a process: whether it succeeded, and the seconds of processors that it used."""
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode == 0, usage.ru_utime + usage.ru_stime
 
 
 def run_step(record, name, action):
     print(f"== {record.title}: {name}", flush=True)
     started = time.monotonic()
     if callable(action):
-        good = action()
+        good, used = action(), 0
     else:
-        good = subprocess.run([str(word) for word in action], cwd=ROOT, stdin=subprocess.DEVNULL).returncode == 0
-    record.add(name, time.monotonic() - started, good)
+        good, used = end_of(subprocess.Popen([str(word) for word in action], cwd=ROOT, stdin=subprocess.DEVNULL))
+    record.add(name, time.monotonic() - started, used, good)
 
 
 class Beside:
@@ -62,12 +70,13 @@ class Beside:
             started = time.monotonic()
             self.process = subprocess.Popen([*self.NICE, *map(str, action)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                             stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-            out, _ = self.process.communicate()
+            out = self.process.stdout.read()
+            good, used = end_of(self.process)
             if self.stopped:
                 return
             seconds = time.monotonic() - started
             print(f"== {self.record.title}: {name} (beside the others, {seconds:.0f} s)\n{out}", end="", flush=True)
-            self.record.add(name, seconds, self.process.returncode == 0)
+            self.record.add(name, seconds, used, good)
 
     def stop(self):
         self.stopped = True
@@ -89,10 +98,11 @@ def run_steps(title, steps, beside=(), then=()):
         raise
     for name, action in then:
         run_step(record, name, action)
-    failed = [name for name, _, good in record.rows if not good]
-    print(f"\n== {title}")
-    for name, seconds, good in record.rows:
-        print(f"   {seconds:7.1f} s  {'passed' if good else 'FAILED'}  {name}")
+    failed = [name for name, _, _, good in record.rows if not good]
+    print(f"\n== {title}: elapsed, of processors")
+    for name, seconds, used, good in record.rows:
+        print(f"   {seconds:7.1f} s {used:7.1f} s  {'passed' if good else 'FAILED'}  {name}")
+    print(f"   {sum(used for _, _, used, _ in record.rows):17.1f} s  in all")
     if failed:
         print(f"   failed: {', '.join(failed)}")
     print(f"{len(record.rows) - len(failed)} passed, {len(failed)} failed", flush=True)
