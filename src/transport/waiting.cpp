@@ -16,7 +16,10 @@ namespace near::transport {
 
 WaitSettings wait_settings;
 
-bool processor_is_wanted() { return wait_settings.may_yield_to_learn && competition.exists(); }
+bool processor_is_wanted() {
+  const WaitSettings& self = wait_settings;
+  return self.oversubscribed || (self.may_yield_to_learn && competition.exists());
+}
 
 bool yield_to_others() {
   if (!wait_settings.may_yield_to_learn || !competition.should_yield()) return false;
