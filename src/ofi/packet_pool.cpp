@@ -1,0 +1,42 @@
+#include "ofi/state.h"
+
+#include <new>
+
+namespace near::ofi {
+
+namespace {
+constexpr std::size_t packets_at_once = 32;
+}
+
+void PacketPool::grow() {
+  constexpr std::size_t page = 4096;
+  const std::size_t bytes = (packets_at_once * packet_bytes() + page - 1) / page * page;
+  free_.reserve(free_.size() + packets_at_once);
+  // Never freed, as they are used until the process ends.
+  auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page)));
+  auto* packets = new (std::nothrow) Packet[packets_at_once];
+  fid_mr* memory = nullptr;
+  if (packets == nullptr || !state().endpoint.prepare(data, bytes, memory).ok()) {
+    delete[] packets;
+    ::operator delete(data, std::align_val_t(page));
+    throw std::bad_alloc();
+  }
+  for (std::size_t i = 0; i < packets_at_once; ++i) {
+    packets[i].data = data + i * packet_bytes();
+    packets[i].local = Endpoint::local_key(memory);
+    free_.push_back(&packets[i]);
+  }
+}
+
+void PacketPool::reserve(std::size_t count) {
+  while (free_.size() < count) grow();
+}
+
+Packet* PacketPool::take() {
+  if (free_.empty()) grow();
+  Packet* packet = free_.back();
+  free_.pop_back();
+  return packet;
+}
+
+} // namespace near::ofi
