@@ -11,8 +11,9 @@ namespace near::ofi {
 
 namespace {
 
-/// How many packets wait for messages: 1 MiB, 4 over TCP.
-constexpr std::uint32_t posted_packets = 64;
+/// How many packets wait for messages. The network fills all of them in turn, so the long ones of TCP are few: their pages are
+/// made once, and a cache holds them (doc/adr/0048).
+std::uint32_t posted_packets() { return longest_body() > least_eager ? 8 : 64; }
 constexpr std::uint64_t secret_mask = (std::uint64_t{1} << 48) - 1;
 
 std::int64_t begin_send(Packet& packet) {
@@ -333,7 +334,7 @@ void arrived(Packet& packet, std::size_t bytes, int error) {
   State& self = state();
   --self.posted;
   if (error == 0 && receive(packet, bytes)) return;
-  if (self.posted < posted_packets)
+  if (self.posted < posted_packets())
     post(&packet);
   else
     self.packets.give_back(&packet);
@@ -341,11 +342,16 @@ void arrived(Packet& packet, std::size_t bytes, int error) {
 
 void post_packets() {
   State& self = state();
-  while (self.posted < posted_packets) {
+  while (self.posted < posted_packets()) {
     const std::uint32_t before = self.posted;
     post(self.packets.take());
     if (self.posted == before) return; // no space now
   }
+}
+
+void post_first_packets() {
+  state().packets.populate(posted_packets());
+  post_packets();
 }
 
 void give_back_packet(std::uint64_t packet) { state().packets.give_back(reinterpret_cast<Packet*>(packet)); }

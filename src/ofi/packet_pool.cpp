@@ -1,5 +1,8 @@
 #include "ofi/state.h"
 
+#include "os/memory.h"
+
+#include <algorithm>
 #include <new>
 
 namespace near::ofi {
@@ -9,7 +12,7 @@ constexpr std::size_t packets_at_once = 32;
 }
 
 void PacketPool::grow() {
-  constexpr std::size_t page = 4096;
+  const std::size_t page = os::page_size();
   const std::size_t bytes = (packets_at_once * packet_bytes() + page - 1) / page * page;
   free_.reserve(free_.size() + packets_at_once);
   // Never freed, as they are used until the process ends.
@@ -21,7 +24,7 @@ void PacketPool::grow() {
     ::operator delete(data, std::align_val_t(page));
     throw std::bad_alloc();
   }
-  for (std::size_t i = 0; i < packets_at_once; ++i) {
+  for (std::size_t i = packets_at_once; i-- != 0;) { // the first one is taken first
     packets[i].data = data + i * packet_bytes();
     packets[i].local = Endpoint::local_key(memory);
     free_.push_back(&packets[i]);
@@ -30,6 +33,12 @@ void PacketPool::grow() {
 
 void PacketPool::reserve(std::size_t count) {
   while (free_.size() < count) grow();
+}
+
+void PacketPool::populate(std::size_t count) {
+  reserve(count);
+  const std::size_t page = os::page_size(), bytes = std::min(count, packets_at_once) * packet_bytes();
+  (void)os::populate(free_.back()->data, bytes / page * page, false).ok();
 }
 
 Packet* PacketPool::take() {

@@ -70,6 +70,8 @@ public:
   /// Makes room, so that as many take() do not throw. Throws std::bad_alloc.
   void reserve(std::size_t count);
   void give_back(Packet* packet) { free_.push_back(packet); }
+  /// The same, and makes the pages of the next `count` packets, unless the kernel refuses: the network writes all of them before any other.
+  void populate(std::size_t count);
 
 private:
   void grow();
@@ -213,6 +215,8 @@ void give_back_packet(std::uint64_t packet);
 void give_back_credit(transport::Peer& peer);
 /// Posts packets until enough are.
 void post_packets();
+/// The same at the start.
+void post_first_packets();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);

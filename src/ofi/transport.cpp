@@ -268,7 +268,7 @@ void start(const Settings& settings) {
   self.settings = settings;
   network.descriptor = self.endpoint.descriptor();
   network.is_silent = network.descriptor < 0;
-  post_packets();
+  post_first_packets();
   std::uint64_t& limit = transport::fast_path.eager_limit; // shared by all transports
   limit = limit == 0 ? least_eager : std::min<std::uint64_t>(limit, longest_body());
   // A limit below the default says that few messages should leave before they are received.
