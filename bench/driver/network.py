@@ -96,8 +96,14 @@ def _hydra(program, names, place):
             "-ppn", 1 if place.in_turns else place.of_each, "-n", place.ranks]
 
 
+def _by_nearmpi(library, place):
+    hosts = place.hosts if place.in_turns else [f"{host}:{place.of_each}" for host in place.hosts]
+    turns = ["-ppn", 1] if place.in_turns else []
+    return [library.launcher[0], "--remote-shell", place.laboratory.shell, "--oversubscribe", "--bind-to", "none", "--hosts", ",".join(hosts), *turns,
+            "-n", place.ranks]
+
+
 def _by_mpich(_library, place):
-    # NearMPI, too, whose own launcher starts jobs on one machine only.
     return _hydra(HYDRA, ("-launcher", "-launcher-exec"), place)
 
 
@@ -111,7 +117,7 @@ def _by_openmpi(library, place):
             "--map-by", "node" if place.in_turns else "slot", "--bind-to", "none", "-n", place.ranks]
 
 
-STARTERS = {"nearmpi": _by_mpich, "base": _by_mpich, "mpich": _by_mpich, "impi": _by_impi, "openmpi": _by_openmpi}
+STARTERS = {"nearmpi": _by_nearmpi, "base": _by_nearmpi, "mpich": _by_mpich, "impi": _by_impi, "openmpi": _by_openmpi}
 
 # Which network each peer uses: TCP between the machines, on the interface that joins them. They see others that lead nowhere, and
 # UCX takes ways through memory for possible, since the machines have one kernel.
@@ -128,8 +134,7 @@ def on_machines(library):
 
 
 def prepare():
-    """Builds what the machines need. NearMPI's jobs are started by MPICH's Hydra, so that is fetched in any case."""
-    libraries.install(["mpich"])
+    """Builds what the machines need."""
     libraries.build(LIMITS, SWITCH)
 
 
