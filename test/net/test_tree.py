@@ -115,8 +115,16 @@ def sleeping(lab, prefix, fan_out, request):
     """A job that sleeps. A case may be parametrized with variables of mpiexec."""
     job = Started(lab, prefix, fan_out, *SLEEP, environment=getattr(request, "param", None))
     job.await_lines(5)
+    deadline = time.monotonic() + 10
+    while len(sleepers(lab)) < 5 and time.monotonic() < deadline:
+        time.sleep(0.01)  # a shell says that it is up before it becomes `sleep`
     yield job
     job.end()
+
+
+def sleepers(lab):
+    """The pids of those ranks of a sleeping job that sleep."""
+    return [pid for each in processes_of(lab).values() for pid, words in each.items() if words == "sleep 77"]
 
 
 def behind(fan_out, machine):
@@ -241,14 +249,13 @@ def test_a_job_is_stopped_and_goes_on(sleeping):
     deadline = time.monotonic() + 10
     state = {}
     while time.monotonic() < deadline and set(state.values()) != {"T"}:
-        ranks = [pid for each in processes_of(sleeping.lab).values() for pid, words in each.items() if words == "sleep 77"]
-        state = {pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in [mpiexec, *ranks]}
+        state = {pid: Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in [mpiexec, *sleepers(sleeping.lab)]}
         time.sleep(0.05)
     assert set(state.values()) == {"T"} and len(state) == 6, state
     time.sleep(7)  # longer than the silence that ends a job
     os.kill(mpiexec, signal.SIGCONT)
     time.sleep(0.5)
-    assert sum(words == "sleep 77" for each in processes_of(sleeping.lab).values() for words in each.values()) == 5
+    assert len(sleepers(sleeping.lab)) == 5
     os.kill(mpiexec, signal.SIGTERM)
     assert sleeping.finish().status == 128 + signal.SIGTERM
 
