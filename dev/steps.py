@@ -35,7 +35,12 @@ class Record:
 
 def end_of(process):
     """Waits for a process: whether it succeeded, and the seconds of processors that it used."""
-    _, status, usage = os.wait4(process.pid, 0)
+    try:
+        _, status, usage = os.wait4(process.pid, 0)
+    except BaseException:
+        process.kill()
+        process.wait()
+        raise
     process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode == 0, usage.ru_utime + usage.ru_stime
 
@@ -70,7 +75,8 @@ class Beside:
             started = time.monotonic()
             self.process = subprocess.Popen([*self.NICE, *map(str, action)], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                             stderr=subprocess.STDOUT, text=True, errors="replace", start_new_session=True)
-            out = self.process.stdout.read()
+            with self.process.stdout as stdout:
+                out = stdout.read()
             good, used = end_of(self.process)
             if self.stopped:
                 return
