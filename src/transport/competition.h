@@ -43,7 +43,7 @@ private:
 
 inline thread_local constinit Competition competition;
 
-/// Whether others are known to want this thread's processor: ranks of this machine, of which it has more than processors, or anybody.
+/// Whether others are known to want this thread's processor: ranks that share it, or anybody else.
 bool processor_is_wanted();
 /// After a poll that has found nothing, without the engine lock: yields if the processor may be wanted. False if it did not.
 bool yield_to_others();

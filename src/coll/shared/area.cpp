@@ -70,7 +70,7 @@ RankRange ranks_read(const Call& call, int rank, int size) {
 Area::Area(std::vector<AreaMember> members, int rank, std::byte* base, Slices& slices,
            segment::Counters* counters)
     : members_(std::move(members)), rank_(rank), base_(base), slices_(slices), counters_(counters),
-      nodes_(count_nodes(members_)) {}
+      nodes_(count_nodes(members_)), looks_seldom_(ranks_share_processors()) {}
 
 int Area::leader_of(std::uint16_t node, int root) const {
   if (node_of(root) == node) return root;
@@ -85,8 +85,8 @@ template <class Done>
 void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
-  if (!ranks_share_processors() && !transport::processor_is_wanted() &&
-      !transport::EngineLock::threads_allowed())
+  looks_seldom_ = ranks_share_processors() || transport::processor_is_wanted();
+  if (!looks_seldom_ && !transport::EngineLock::threads_allowed())
     for (int check = 1; check <= checks; ++check) {
       if (done()) return;
       if (check % checks_between_polls == 0)
@@ -283,8 +283,7 @@ bool Area::has_gone_past(int rank, Number number) const {
 bool Area::waits_at_once(int rank, Number number) const {
   if (entry(rank, number).flag.has(number) || is_broken_at(rank)) return true;
   if (missed_ == number && missed_of_ == rank) return true;
-  if (++looks_ % (ranks_share_processors() ? looks_between_shared : looks_between) != 0 ||
-      !has_gone_past(rank, number))
+  if (++looks_ % (looks_seldom_ ? looks_between_shared : looks_between) != 0 || !has_gone_past(rank, number))
     return false;
   missed_ = number; // whoever is told that may not find anything else at its next look
   missed_of_ = rank;

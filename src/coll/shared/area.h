@@ -319,6 +319,7 @@ private:
   MPI_Count prepared_bytes_ = 0;                  ///< of the entry that was prepared last
   std::uint64_t waits_ = 0;
   mutable std::uint64_t looks_ = 0; ///< for entries that were not there
+  bool looks_seldom_;               ///< a rank that waits lets others run after each look
   mutable Number missed_ = 0;       ///< an entry of rank `missed_of_` that it has gone past
   mutable int missed_of_ = -1;
   std::array<LastChoice, collective_count> last_choices_{};
