@@ -11,9 +11,17 @@ namespace near::ofi {
 
 namespace {
 
-/// How many packets wait for messages. The network fills all of them in turn, so the long ones of TCP are few: their pages are
-/// made once, and a cache holds them (doc/adr/0048).
-std::uint32_t posted_packets() { return longest_body() > least_eager ? 8 : 64; }
+constexpr std::uint32_t most_posted = 64;
+/// Whether the network is TCP, with packets of 64 KiB.
+bool has_long_packets() { return longest_body() > least_eager; }
+/// How many packets wait for messages. The network fills all of them in turn, so the long ones are few: their pages are made once, and
+/// a cache holds them (doc/adr/0048). A message that has arrived in part occupies one until the rest comes, so that there are more
+/// than peers.
+std::uint32_t posted_packets() {
+  constexpr std::uint32_t least_posted = 8, spare = 2;
+  if (!has_long_packets()) return most_posted;
+  return std::clamp(static_cast<std::uint32_t>(state().peers.size()) + spare, least_posted, most_posted);
+}
 constexpr std::uint64_t secret_mask = (std::uint64_t{1} << 48) - 1;
 
 std::int64_t begin_send(Packet& packet) {
@@ -350,7 +358,7 @@ void post_packets() {
 }
 
 void post_first_packets() {
-  state().packets.populate(posted_packets());
+  if (has_long_packets()) state().packets.populate(posted_packets());
   post_packets();
 }
 

@@ -38,7 +38,8 @@ void PacketPool::reserve(std::size_t count) {
 void PacketPool::populate(std::size_t count) {
   reserve(count);
   const std::size_t page = os::page_size(), bytes = std::min(count, packets_at_once) * packet_bytes();
-  (void)os::populate(free_.back()->data, bytes / page * page, false).ok();
+  (void)os::populate(free_.back()->data, (bytes + page - 1) / page * page, false)
+      .ok(); // grow() has rounded up, too
 }
 
 Packet* PacketPool::take() {

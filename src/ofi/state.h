@@ -70,7 +70,8 @@ public:
   /// Makes room, so that as many take() do not throw. Throws std::bad_alloc.
   void reserve(std::size_t count);
   void give_back(Packet* packet) { free_.push_back(packet); }
-  /// The same, and makes the pages of the next `count` packets, unless the kernel refuses: the network writes all of them before any other.
+  /// Before the first take(): makes room, and the pages of the `count` packets that are taken first, unless the kernel refuses. Throws
+  /// std::bad_alloc.
   void populate(std::size_t count);
 
 private:
