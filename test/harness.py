@@ -6,6 +6,7 @@ are added to the report, and they are killed. So a test that hangs shows where, 
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import time
@@ -50,6 +51,11 @@ def marked(mark):
                     if (entry / "stat").read_text().rpartition(")")[2].split()[0] not in "ZX":
                         found.append(int(entry.name))
     return found
+
+
+def parent_of(pid):
+    """The pid of the parent of a process. Pids say nothing about it: they begin anew at some point."""
+    return int(re.search(r"PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
 def _dump(mark):

@@ -301,17 +301,13 @@ def test_nothing_is_left_when_mpiexec_is_killed(started):
     assert started.finish().status == 128 + signal.SIGKILL
 
 
-def parent_of(pid):
-    return int(re.search(r"PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
-
-
 @pytest.mark.parametrize("half", ["agent", "front end", "supervisor"])
 def test_nothing_is_left_when_part_of_an_agent_is_killed(started, half):
     processes = started.pids("mpiexec --agent")
     depth = {"agent": 0, "front end": 1, "supervisor": 2}[half]
 
     def depth_of(pid):
-        parent = parent_of(pid)
+        parent = harness.parent_of(pid)
         return 1 + depth_of(parent) if parent in processes else 0
 
     os.kill(next(pid for pid in processes if depth_of(pid) == depth), signal.SIGKILL)

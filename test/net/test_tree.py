@@ -90,8 +90,9 @@ class Started:
                     if "bin/mpiexec --remote-shell" in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
 
     def agents(self, machine):
-        """The processes of an agent: itself, its front end and its supervisor."""
-        return sorted(pid for pid, words in processes_of(self.lab)[machine].items() if words.endswith("mpiexec --agent"))
+        """The processes of an agent: itself, and then its front end and its supervisor, which have other pids in any order."""
+        found = [pid for pid, words in processes_of(self.lab)[machine].items() if words.endswith("mpiexec --agent")]
+        return sorted(found, key=lambda pid: harness.parent_of(pid) in found)
 
     def finish(self, seconds=20):
         result = self.running.finish(seconds)
@@ -163,7 +164,7 @@ def test_each_machine_reaches_the_next_ones(sleeping, lab, fan_out):
     agents = {name: sleeping.agents(name)[0] for name in lab.names}
     for pid in harness.marked(sleeping.running.mark):
         words = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-        parent = int(re.search(r"PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
+        parent = harness.parent_of(pid)
         if found := re.search(r"door\.py \S+ (m\d) ", words):
             reached[next(name for name, agent in agents.items() if agent == parent)].append(found[1])
         elif words.startswith("nsenter") and parent == sleeping.mpiexec():
