@@ -1,4 +1,4 @@
-"""Runs named steps one after another, shows how long each took, what it used of the processors, and ends with one line that counts them."""
+"""Runs named steps one after another, shows how long each took and how much processor time it used, and ends with one line that counts them."""
 
 import contextlib
 import os
@@ -27,14 +27,14 @@ class Record:
         self.rows = []
 
     def add(self, name, seconds, used, good):
-        """`used`: seconds of processors, of all its processes that somebody waited for."""
+        """`used`: seconds of processor time, without processes that nobody waited for."""
         self.rows.append((name, seconds, used, good))
         if not good:
             print(f"== {self.title}: {name} FAILED", flush=True)
 
 
 def end_of(process):
-    """Waits for a process: whether it succeeded, and the seconds of processors that it used."""
+    """Waits for a process: whether it succeeded, and the seconds of processor time that it used."""
     try:
         _, status, usage = os.wait4(process.pid, 0)
     except BaseException:
@@ -105,7 +105,7 @@ def run_steps(title, steps, beside=(), then=()):
     for name, action in then:
         run_step(record, name, action)
     failed = [name for name, _, _, good in record.rows if not good]
-    print(f"\n== {title}: elapsed, of processors")
+    print(f"\n== {title}: elapsed, processor time")
     for name, seconds, used, good in record.rows:
         print(f"   {seconds:7.1f} s {used:7.1f} s  {'passed' if good else 'FAILED'}  {name}")
     print(f"   {sum(used for _, _, used, _ in record.rows):17.1f} s  in all")

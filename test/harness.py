@@ -54,7 +54,7 @@ def marked(mark):
 
 
 def parent_of(pid):
-    """The pid of the parent of a process. Pids say nothing about it: they begin anew at some point."""
+    """The pid of the parent of a process, which may be the higher one: pids begin anew at some point."""
     return int(re.search(r"PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 

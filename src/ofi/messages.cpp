@@ -14,9 +14,9 @@ namespace {
 constexpr std::uint32_t most_posted = 64;
 /// Whether the network is TCP, with packets of 64 KiB.
 bool has_long_packets() { return longest_body() > least_eager; }
-/// How many packets wait for messages. The network fills all of them in turn, so the long ones are few: their pages are made once, and
-/// a cache holds them (doc/adr/0048). A message that has arrived in part occupies one until the rest comes, so that there are more
-/// than peers.
+/// How many packets wait for messages. The network fills all of them in turn, so few are long: their pages are made once, and a
+/// cache holds them (doc/adr/0048). A message that has arrived in part occupies a packet until the rest comes, so there are more
+/// packets than peers.
 std::uint32_t posted_packets() {
   constexpr std::uint32_t least_posted = 8, spare = 2;
   if (!has_long_packets()) return most_posted;

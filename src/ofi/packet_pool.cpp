@@ -37,9 +37,10 @@ void PacketPool::reserve(std::size_t count) {
 
 void PacketPool::populate(std::size_t count) {
   reserve(count);
-  const std::size_t page = os::page_size(), bytes = std::min(count, packets_at_once) * packet_bytes();
-  (void)os::populate(free_.back()->data, (bytes + page - 1) / page * page, false)
-      .ok(); // grow() has rounded up, too
+  const std::size_t page = os::page_size();
+  const std::size_t bytes = std::min(count, packets_at_once) * packet_bytes();
+  const std::size_t whole_pages = (bytes + page - 1) / page * page; // as in grow()
+  (void)os::populate(free_.back()->data, whole_pages, false).ok();
 }
 
 Packet* PacketPool::take() {

@@ -163,8 +163,8 @@ class Machines:
         client = folder / "ssh_config"
         client.write_text(f"IdentityFile {folder}/key\nStrictHostKeyChecking no\nUserKnownHostsFile /dev/null\nLogLevel ERROR\n")
         for index in range(self.count):
-            # sshd wants a folder of its own below /run, which the machines would otherwise share. What this user's logins do is not ours: they
-            # may take a lock, for instance, which remains if a machine is killed meanwhile.
+            # sshd wants a folder of its own below /run, which the machines would otherwise share. The user's ~/.bashrc is hidden: it may
+            # take a lock, for instance, which remains if the machine is killed during a login.
             script = ('mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; test ! -e "$1" || mount --bind /dev/null "$1"; '
                       'exec /usr/sbin/sshd -D -e -f "$0"')
             with (folder / f"sshd-{index}.log").open("w") as log:

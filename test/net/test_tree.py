@@ -90,7 +90,7 @@ class Started:
                     if "bin/mpiexec --remote-shell" in Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode())
 
     def agents(self, machine):
-        """The processes of an agent: itself, and then its front end and its supervisor, which have other pids in any order."""
+        """The processes of an agent: itself first, then its front end and its supervisor in any order."""
         found = [pid for pid, words in processes_of(self.lab)[machine].items() if words.endswith("mpiexec --agent")]
         return sorted(found, key=lambda pid: harness.parent_of(pid) in found)
 

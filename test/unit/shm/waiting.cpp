@@ -7,7 +7,7 @@
 namespace near::transport {
 namespace {
 
-/// In a job on several machines one may have fewer processors than ranks, which collectives do not know when they choose.
+/// One of several machines may have more ranks than processors. The choice of collectives cannot depend on that, but waiting does.
 TEST(Waiting, knows_that_a_machine_has_more_ranks_than_processors) {
   ASSERT_FALSE(processor_is_wanted());
   wait_settings.oversubscribed = true;
