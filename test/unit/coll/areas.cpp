@@ -95,16 +95,6 @@ TEST(areas, little_data_moves_the_same_way_with_and_without_gaps) {
   move_data(in_entries_and_pieces);
 }
 
-/// The value of an element tells its rank and position; sums do not overflow.
-std::int64_t element(int rank, std::size_t place) {
-  return (rank + 1) * 1'000'000 + static_cast<std::int64_t>(place);
-}
-std::int64_t sum_to(int last, std::size_t place) {
-  std::int64_t sum = 0;
-  for (int rank = 0; rank <= last; ++rank) sum += element(rank, place);
-  return sum;
-}
-
 TEST(areas, long_vectors_are_reduced_in_chunks) {
   in_areas(
       [](object::Communicator& c, const Perform& perform) {
@@ -113,10 +103,9 @@ TEST(areas, long_vectors_are_reduced_in_chunks) {
         for (MPI_Count count : long_counts) {
           const auto places = static_cast<std::size_t>(count), size = static_cast<std::size_t>(c.size);
           std::vector<std::int64_t> own(places * size), result(places * size, -1);
-          for (std::size_t i = 0; i < own.size(); ++i) own[i] = element(c.rank, i);
+          fill_terms(own, c.rank);
           auto expect_sums = [&](int last, std::size_t first, std::size_t number) {
-            for (std::size_t i = 0; i < number; ++i)
-              ASSERT_EQ(result[i], sum_to(last, first + i)) << "place " << i;
+            EXPECT_EQ(first_wrong_sum({result.data(), number}, last, first), -1);
           };
           perform(allreduce_call(own.data(), result.data(), count, type, operation), c);
           expect_sums(c.size - 1, 0, places);

@@ -66,4 +66,25 @@ bool TestBuffer::holes_untouched() const {
   return std::all_of(copy.begin(), copy.end(), [](std::uint8_t byte) { return byte == untouched; });
 }
 
+namespace {
+
+std::int64_t term(int rank, std::size_t place) {
+  return (rank + 1) * 1'000'000 + static_cast<std::int64_t>(place);
+}
+
+} // namespace
+
+void fill_terms(std::span<std::int64_t> terms, int rank) {
+  for (std::size_t i = 0; i < terms.size(); ++i) terms[i] = term(rank, i);
+}
+
+std::ptrdiff_t first_wrong_sum(std::span<const std::int64_t> sums, int last, std::size_t first) {
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    std::int64_t sum = 0;
+    for (int rank = 0; rank <= last; ++rank) sum += term(rank, first + i);
+    if (sums[i] != sum) return static_cast<std::ptrdiff_t>(i);
+  }
+  return -1;
+}
+
 } // namespace near::coll::test

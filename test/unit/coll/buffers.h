@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace near::coll::test {
@@ -73,6 +74,12 @@ private:
   MPI_Count cells_;
   std::vector<std::uint8_t> bytes_;
 };
+
+/// Sets terms that tell their rank and position; sums of them do not overflow.
+void fill_terms(std::span<std::int64_t> terms, int rank);
+/// The index of the first value that is not the sum of the terms of ranks 0 to `last` in its position; -1 if all are. The first value is
+/// in position `first`.
+std::ptrdiff_t first_wrong_sum(std::span<const std::int64_t> sums, int last, std::size_t first);
 
 /// Count and displacement arrays of a buffer with a hole of one cell before each block, the last block
 /// first.
