@@ -58,17 +58,31 @@ def parent_of(pid):
     return int(re.search(r"PPid:\s*(\d+)", Path(f"/proc/{pid}/status").read_text())[1])
 
 
+def _used(task):
+    """Milliseconds of processor time that a thread has used, or None if it has ended."""
+    try:
+        return int((task / "schedstat").read_text().split()[0]) / 1e6
+    except OSError:
+        return None
+
+
 def _dump(mark):
+    places = [Path(f"/proc/{pid}") for pid in marked(mark)]
+    before = {task: _used(task) for place in places for task in place.glob("task/*")}
+    time.sleep(0.2)
     lines = []
-    for pid in marked(mark):
+    for place in places:
         with contextlib.suppress(OSError):
-            place = Path(f"/proc/{pid}")
             words = (place / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            lines.append(f"{pid}: {words[:160]}")
+            lines.append(f"{place.name}: {words[:160]}")
             for task in sorted((place / "task").iterdir()):
                 state = (task / "stat").read_text().rpartition(")")[2].split()[0]
                 lines.append(f"    thread {task.name}: state {state}, in {(task / 'wchan').read_text() or '?'}, "
                              f"system call {(task / 'syscall').read_text().strip()[:80]}")
+                if state == "R" and before.get(task) is not None:
+                    signals = int(re.search(r"^SigPnd:\s*(\w+)", (task / "status").read_text(), re.M)[1], 16)
+                    killed = ", and was killed before" if signals & 1 << signal.SIGKILL - 1 else ""
+                    lines.append(f"        ran {_used(task) - before[task]:.0f} of the last 200 ms{killed}")
     return "\n".join(lines)
 
 
