@@ -192,6 +192,8 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   if (transfer.bytes == 0) {
     send(peer, Message::fin, &rts.words[cookie], sizeof rts.words[cookie]);
     finish(transfer, MPI_SUCCESS);
+  } else if (peer.failed) {
+    finish(transfer, MPI_ERR_PROC_ABORTED);
   } else if (rts.words[readable] != 0 && is_readable(buffer)) {
     read_message(peer, rts, transfer);
   } else {

@@ -143,6 +143,11 @@ bool take_part(Peer& peer, Packet& packet) {
 
 bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
   const auto found = peer.trains.find(cookie);
+  if (found == peer.trains.end() && peer.failed) { // it had not arrived whole
+    transfer.busy = false;
+    transfer.done(transfer, MPI_ERR_PROC_ABORTED);
+    return true;
+  }
   if (found == peer.trains.end() || found->second.transfer != nullptr) return false;
   found->second.transfer = &transfer;
   for (Packet* packet : std::exchange(found->second.kept, {})) {
@@ -156,12 +161,15 @@ bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
 
 std::vector<Transfer*> abandon_trains(Peer& peer) {
   std::vector<Transfer*> ended;
-  for (auto& [cookie, train] : peer.trains) {
+  for (auto each = peer.trains.begin(); each != peer.trains.end();) {
+    const auto current = each++;
+    const Train& train = current->second;
+    if (train.left == 0) continue; // it can still be received
     state().train_bytes_under_way -= train.left;
     for (Packet* packet : train.kept) state().packets.give_back(packet);
     if (train.transfer != nullptr) ended.push_back(train.transfer);
+    peer.trains.erase(current);
   }
-  peer.trains.clear();
   return ended;
 }
 

@@ -28,11 +28,11 @@ const Operations operations_of_failed_peers = {
       return has_failed_already(peer);
     },
     .cancel_rts = [](Transfer&) { return false; },
-    .claim_rts = [](Peer&, RtsHeader&) { return false; },
-    .rts_is_live = [](const Peer&, const RtsHeader&) { return false; },
-    .accept = [](Peer&, const RtsHeader&, std::uint64_t, const Buffer&, Transfer&) { return false; },
-    .give_back_packet = nullptr, // fail() keeps its transport's
-    .give_back_credit = nullptr, // and here
+    .claim_rts = nullptr, // fail() keeps its transport's, which knows what has arrived
+    .rts_is_live = nullptr,
+    .accept = nullptr,
+    .give_back_packet = nullptr,
+    .give_back_credit = nullptr,
     .hold_back = [](Peer&, bool) {},
     .has_ended = [](Peer&) { return true; },
     .abandon = nullptr,
@@ -50,7 +50,7 @@ const Operations operations_of_failed_peers = {
         },
 };
 
-/// The failed peers' operations, one table for each transport: the packets and credits of messages that have arrived,
+/// The failed peers' operations, one table for each transport: the messages that have arrived, their packets and credits,
 /// and registered memory, are its own.
 const Operations& failed_operations(const Operations& before) {
   struct Table {
@@ -61,6 +61,9 @@ const Operations& failed_operations(const Operations& before) {
   for (const Table& table : tables)
     if (table.of == &before) return table.operations;
   Table& made = tables.emplace_back(Table{&before, operations_of_failed_peers});
+  made.operations.claim_rts = before.claim_rts;
+  made.operations.rts_is_live = before.rts_is_live;
+  made.operations.accept = before.accept;
   made.operations.give_back_packet = before.give_back_packet;
   made.operations.give_back_credit = before.give_back_credit;
   made.operations.register_memory = before.register_memory;

@@ -57,7 +57,8 @@ struct Operations {
   void (*hold_back)(Peer& peer, bool held);
   bool (*has_ended)(Peer& peer);
   /// The peer has failed: completes every transfer under way with it with MPI_ERR_PROC_ABORTED, and drops what waits to
-  /// be sent to it. Null if a failed peer always ends this process's job.
+  /// be sent to it. Messages that wait to be accepted keep their places: accept() delivers those that have arrived whole
+  /// later as well, and ends all others with that error. Null if a failed peer always ends this process's job.
   void (*abandon)(Peer& peer);
 
   // The memory of the peers; null if this transport reaches none of it, atomic also if it has no atomic operations.

@@ -56,7 +56,7 @@ bool has_transports();
 
 /// Call when a peer has failed while this process's job goes on. Nothing is sent to the peer or received from it any
 /// more: what is under way ends with MPI_ERR_PROC_ABORTED, and so does what is begun later. Only its messages that have
-/// arrived already can still be received.
+/// arrived already can still be received, in their order: one that was only announced ends its receive with that error.
 void fail(Peer& peer);
 
 /// A sleep without a wake-up ends after this time, so that an event without one (a peer that calls

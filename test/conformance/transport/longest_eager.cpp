@@ -129,5 +129,47 @@ TEST_P(Conformance, a_peer_that_dies_ends_messages_between_the_eager_limits) {
       true);
 }
 
+/// What a process had sent before it died is received in its order: what has arrived whole, and an error in the place of what has not.
+TEST_P(Conformance, messages_of_a_peer_that_dies_keep_their_places) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
+  if (!kind().fails_alone()) GTEST_SKIP() << "the job ends with it";
+  run(
+      [](Part& part) {
+        static Bytes announced = pattern(1 << 20, 2), between = pattern(transport::longest_eager(), 3);
+        static Side announcing, leaving;
+        part.meet();
+        if (part.receives) {
+          announce(*part.other, 1, buffer_of(announced.data(), announced.size()), announcing);
+          const Buffer buffer = buffer_of(between.data(), between.size());
+          const Eager eager = transport::send_eager(*part.other, {5, 0, 2, between.size()}, buffer, &leaving);
+          if (eager == Eager::refused) announce(*part.other, 2, buffer, leaving);
+          if (eager == Eager::waits) wait_for([] { return leaving.finished; });
+          send_eager(*part.other, 3, Bytes(1, eager != Eager::refused));
+          (void)next();
+          raise(SIGKILL);
+        }
+        const std::array<Arrived, 3> came{next(), next(), next()};
+        send_eager(*part.other, 0, {});
+        wait_for([&] { return transport::has_ended(*part.other); });
+        Bytes in(announced.size());
+        for (const Arrived& message : came) {
+          require(message.envelope.tag == 1 + (&message - came.data()), "messages arrive in order");
+          if (!message.is_rts) continue;
+          require(transport::rts_is_live(*message.from, message.rts), "none is lost");
+          Side side;
+          take(message, buffer_of(in.data(), message.envelope.bytes), side);
+          require(side.finished, "nothing is waited for");
+          const bool is_whole = message.envelope.tag == 2 && came[2].data[0] != 0;
+          require(side.error == (is_whole ? MPI_SUCCESS : MPI_ERR_PROC_ABORTED),
+                  "what is incomplete is an error");
+          require(!is_whole || std::equal(between.begin(), between.end(), in.begin()),
+                  "what is whole is right");
+        }
+        transport::receive_no_more();
+        wait_for([] { return transport::sends_settled(); });
+      },
+      true);
+}
+
 } // namespace
 } // namespace near::test

@@ -166,6 +166,11 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
+  if (transport::has_failed(from)) {
+    transfer.busy = false;
+    transfer.done(transfer, MPI_ERR_PROC_ABORTED);
+    return true;
+  }
   Frame frame{What::cts, 0, {}, rts.words[0], reinterpret_cast<std::uint64_t>(&transfer)};
   frame.envelope.bytes = transfer.bytes;
   peer.receives.push_back(&transfer);

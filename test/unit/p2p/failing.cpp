@@ -62,12 +62,30 @@ TEST_F(Failing, leaves_messages_that_have_arrived) {
   EXPECT_EQ(data.substr(0, 2), "ok");
 }
 
-TEST_F(Failing, drops_announced_messages_whose_bytes_are_out_of_reach) {
+TEST_F(Failing, ends_the_receive_of_an_announced_message_and_no_later_one) {
   arrive_rts(3, 1, std::string(5000, 'x'));
+  arrive(3, 1, "ok");
   fail(3);
   std::string data(5000, 0);
   Completion completion;
-  EXPECT_EQ(receive(text(data), 3, 1, communicator, completion).code(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(receive(text(data), MPI_ANY_SOURCE, 1, communicator, completion).code(), MPI_ERR_PROC_ABORTED);
+  EXPECT_EQ(completion.source, 3);
+  EXPECT_TRUE(receive(text(data), 3, 1, communicator, completion).ok());
+  EXPECT_EQ(data.substr(0, 2), "ok");
+  EXPECT_EQ(receive(text(data), 3, 1, communicator, completion).code(), MPI_ERR_PROC_ABORTED)
+      << "nothing is left";
+}
+
+TEST_F(Failing, ends_matched_receives_of_announced_messages) {
+  arrive_rts(3, 1, std::string(5000, 'x'));
+  fail(3);
+  bool found = false;
+  Message* message = nullptr;
+  Completion completion;
+  ASSERT_TRUE(probe_matched(3, 1, communicator, found, message, completion).ok());
+  ASSERT_TRUE(found);
+  std::string data(5000, 0);
+  EXPECT_EQ(receive_matched(*message, text(data), completion).code(), MPI_ERR_PROC_ABORTED);
 }
 
 TEST_F(Failing, ends_sends_under_way_deferred_and_new) {

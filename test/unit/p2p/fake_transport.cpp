@@ -136,7 +136,7 @@ bool fake_claim_rts(Peer&, RtsHeader& rts) {
   return true;
 }
 
-bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
+bool fake_accept(Peer& peer, const RtsHeader& rts, std::uint64_t message_bytes, const Buffer& buffer,
                  Transfer& transfer) {
   if ((rts.words[1] & 1) == 0 && inner.rts_by_number[rts.words[0]].state != State::unmatched) return false;
   Rts& entry = inner.rts_by_number[rts.words[0]];
@@ -144,6 +144,10 @@ bool fake_accept(Peer&, const RtsHeader& rts, std::uint64_t message_bytes, const
   if (entry.sender != nullptr) ++the_world.rts_left;
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
+  if (has_failed(peer)) {
+    transfer.done(transfer, MPI_ERR_PROC_ABORTED);
+    return true;
+  }
   Moving moving{rts.words[0], &transfer};
   if (inner.at_once)
     move(moving, MPI_SUCCESS);
