@@ -200,8 +200,8 @@ int main(int argc, char** argv) {
   while (class == MPI_ERR_PROC_ABORTED) pause(); // a test of kills has killed another rank, and the job ends
   CHECK(class == MPI_SUCCESS || class == MPI_ERR_UNSUPPORTED_OPERATION);
   const int reached = class == MPI_SUCCESS;
-  if (reached) OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL));
+  if (reached) OK(MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &dynamic));
   for (int round = 0; round != rounds; ++round) {
     talk(round);
     for (int bytes = 0; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 8)
