@@ -89,11 +89,12 @@ def build(prefix):
     stamp = VENV / "mpi4py-built-from"
     if stamp.exists() and stamp.read_text() == key:
         return
-    print(f"mpi4py {VERSION}: building it with {prefix.name}/bin/mpicc (about a minute) ...", flush=True)
+    print(f"mpi4py {VERSION}: building it with {prefix.name}/bin/mpicc (two or three minutes) ...", flush=True)
     log = ROOT / "build/mpi4py-build.log"
     started = time.monotonic()
-    # Only the optimisation is off, which takes a quarter of the time; the package itself is unmodified.
-    environment = {**os.environ, "MPICC": str(prefix / "bin/mpicc"), "CFLAGS": "-O0 -g0"}
+    # Only the optimisation level is lower, to save time; the package itself is unmodified. Without optimisation it builds in a quarter
+    # of the time, but half a round trip of 8 bytes takes 2 us instead of 1.1, and the demo leaves this build to its user.
+    environment = {**os.environ, "MPICC": str(prefix / "bin/mpicc"), "CFLAGS": "-O1 -g0"}
     with log.open("w") as out:
         process = subprocess.Popen([PYTHON, "-m", "pip", "install", "-v", "--disable-pip-version-check", "--no-deps",
                                     "--no-build-isolation", "--no-cache-dir", "--force-reinstall",
