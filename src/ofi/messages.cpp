@@ -47,8 +47,7 @@ void retire(Packet& packet, int error) {
   if (packet.head != 0) self.train_bytes_under_way -= payload;
   transfer->position += payload;
   if (transfer->position != transfer->bytes) return; // other packets are left
-  transfer->busy = false;
-  transfer->done(*transfer, error);
+  finish(*transfer, error);
 }
 
 /// Returns false if the message cannot leave now, because the network has no space or the window is closed.

@@ -32,11 +32,6 @@ auto take(Table& table, typename Table::iterator found) {
   return held;
 }
 
-void finish(Transfer& transfer, int error) {
-  transfer.busy = false;
-  transfer.done(transfer, error);
-}
-
 void end_sending(std::unordered_map<std::uint64_t, Sending>::iterator found, int error) {
   const Sending ended = take(state().sends, found);
   Endpoint::release(ended.memory);

@@ -208,6 +208,11 @@ void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes);
 bool send_waiting();
 /// Drops what has not been given to the network, and what arrived before its turn.
 void drop_waiting(Peer& peer);
+/// Ends a transfer, with MPI_SUCCESS or an error class: its buffer may be used again.
+inline void finish(Transfer& transfer, int error) {
+  transfer.busy = false;
+  transfer.done(transfer, error);
+}
 /// The network has finished with a message of this process, or failed to send it.
 void sent(Packet& packet, int error);
 /// A message has arrived, or its packet comes back empty because of an error.
@@ -231,10 +236,10 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
 /// The first packet of a train has arrived, or another one. Returns whether it is kept.
 bool take_train(Peer& peer, Packet& packet);
 bool take_part(Peer& peer, Packet& packet);
-/// Unpacks a train into the buffer of `transfer`, what has arrived now and the rest when it comes. Returns false if there is none with
-/// this cookie.
+/// Unpacks a train into the buffer of `transfer`, what has arrived now and the rest when it comes; ends `transfer` with an error if the
+/// peer has failed before. Returns false if there is none with this cookie.
 bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer);
-/// Drops the trains of a failed peer. Returns the transfers that were receiving.
+/// Drops the trains of a failed peer that have not arrived whole. Returns the transfers that were receiving.
 std::vector<Transfer*> abandon_trains(Peer& peer);
 
 // transport.cpp

@@ -63,8 +63,7 @@ void finish_if_whole(Peer& peer, std::unordered_map<std::uint64_t, Train>::itera
   if (found->second.left != 0) return;
   Transfer& transfer = *found->second.transfer;
   peer.trains.erase(found);
-  transfer.busy = false;
-  transfer.done(transfer, MPI_SUCCESS);
+  finish(transfer, MPI_SUCCESS);
 }
 
 } // namespace
@@ -144,8 +143,7 @@ bool take_part(Peer& peer, Packet& packet) {
 bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
   const auto found = peer.trains.find(cookie);
   if (found == peer.trains.end() && peer.failed) { // it had not arrived whole
-    transfer.busy = false;
-    transfer.done(transfer, MPI_ERR_PROC_ABORTED);
+    finish(transfer, MPI_ERR_PROC_ABORTED);
     return true;
   }
   if (found == peer.trains.end() || found->second.transfer != nullptr) return false;
