@@ -79,10 +79,11 @@ def _dump(mark):
                 state = (task / "stat").read_text().rpartition(")")[2].split()[0]
                 lines.append(f"    thread {task.name}: state {state}, in {(task / 'wchan').read_text() or '?'}, "
                              f"system call {(task / 'syscall').read_text().strip()[:80]}")
-                if state == "R" and before.get(task) is not None:
+                now, then = _used(task), before.get(task)
+                if state == "R" and now is not None and then is not None:
                     signals = int(re.search(r"^SigPnd:\s*(\w+)", (task / "status").read_text(), re.M)[1], 16)
-                    killed = ", and was killed before" if signals & 1 << signal.SIGKILL - 1 else ""
-                    lines.append(f"        ran {_used(task) - before[task]:.0f} of the last 200 ms{killed}")
+                    killed = ", SIGKILL is pending" if signals & 1 << signal.SIGKILL - 1 else ""
+                    lines.append(f"        ran {now - then:.0f} of the last 200 ms{killed}")
     return "\n".join(lines)
 
 
