@@ -16,19 +16,6 @@ namespace near::transport {
 
 WaitSettings wait_settings;
 
-bool processor_is_wanted() {
-  const WaitSettings& self = wait_settings;
-  return self.oversubscribed || (self.may_yield_to_learn && competition.exists());
-}
-
-bool yield_to_others() {
-  if (!wait_settings.may_yield_to_learn || !competition.should_yield()) return false;
-  const std::uint64_t before = os::monotonic_ns();
-  os::yield();
-  competition.yielded(os::monotonic_ns() - before);
-  return true;
-}
-
 namespace {
 
 segment::Doorbell& own_doorbell() {
