@@ -210,6 +210,8 @@ Result start(const Job& job) {
   self.row = memory::space().row = job.row;
   self.job_size = memory::space().job_size = job.size;
   transport::wait_settings.spin_ns = spin_time();
+  transport::wait_settings.may_sleep_at_once =
+      base::knobs().wait.text != "spin" && base::knobs().spin.automatic;
   self.credit_limit = static_cast<std::uint32_t>(base::knobs().credits.number);
   self.by_row.assign(memory::space().segment.header().rows, nullptr);
   NEAR_TRY(build_region(job.segment_descriptor));

@@ -72,8 +72,9 @@ struct WaitSettings {
   std::uint64_t longest_sleep_ns = sleep_limit_ns; ///< up to this
   /// The interval at which a process that sleeps on descriptors checks the transports that have none.
   std::uint64_t descriptor_sleep_ns = 1'000'000;
-  bool fences = false;         ///< the kernel has no expedited barrier: senders fence
-  bool oversubscribed = false; ///< ranks share processors: waits yield
+  bool fences = false;           ///< the kernel has no expedited barrier: senders fence
+  bool oversubscribed = false;   ///< ranks share processors: waits yield
+  bool may_sleep_at_once = true; ///< where yields take long (long_turns.h)
   /// Polls take system calls anyway, since there is a network, so a wait may yield to learn whether others want its processor
   /// (competition.h). On one machine, ranks with processors of their own take no system call while they exchange messages.
   bool may_yield_to_learn = false;

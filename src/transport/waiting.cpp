@@ -5,6 +5,7 @@
 #include "transport/competition.h"
 #include "transport/doorbell.h"
 #include "transport/lock_pause.h"
+#include "transport/long_turns.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
 
@@ -265,14 +266,20 @@ constexpr int more_among_threads = 8;
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
+  const bool yields = self.oversubscribed && self.spin_ns != 0;
+  if (yields && self.may_sleep_at_once && long_turns.begins_asleep(os::monotonic_ns)) return false;
   int polls = self.oversubscribed ? turns : fast_path.polls;
   if (waiting.leader != 0 && self.spin_ns != 0 && waiting.leader_processor == os::current_processor())
     polls *= more_among_threads;
+  std::uint64_t first_yield = 0;
+  bool is_done = false;
   for (int poll = 0; poll < polls; ++poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
-    if ((moved || self.oversubscribed || Watch::exists()) && done(argument)) return true;
-    if (self.oversubscribed && self.spin_ns != 0) {
+    is_done = (moved || self.oversubscribed || Watch::exists()) && done(argument);
+    if (is_done) break;
+    if (yields) {
+      if (first_yield == 0) first_yield = os::monotonic_ns();
       LockPause unlocked;
       os::yield();
     } else if (self.may_yield_to_learn && competition.exists() && self.spin_ns != 0) {
@@ -282,7 +289,11 @@ constexpr int more_among_threads = 8;
       base::cpu_relax();
     }
   }
-  return false;
+  if (first_yield != 0) {
+    const std::uint64_t now = os::monotonic_ns();
+    long_turns.yielded(now - first_yield, now);
+  }
+  return is_done;
 }
 
 /// Looks for messages until done(argument), and sleeps in between.
@@ -290,7 +301,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   const std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  std::uint64_t quiet_since = since, spin_ns = self.spin_ns, sleep_ns = self.first_sleep_ns;
+  const std::uint64_t first_spin_ns = long_turns.asleep() ? 0 : self.spin_ns;
+  std::uint64_t quiet_since = since, spin_ns = first_spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
     // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
@@ -314,7 +326,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         give_way();
       }
       quiet_since = os::monotonic_ns();
-      spin_ns = self.spin_ns;
+      spin_ns = first_spin_ns;
       sleep_ns = self.first_sleep_ns;
       continue;
     }
@@ -330,9 +342,11 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       if (spins) {
         // With more ranks than processors, the process that we wait for may be runnable on this processor: a yield costs less
         // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
-        if (self.oversubscribed)
+        if (self.oversubscribed) {
           os::yield();
-        else if (!yield_to_others())
+          const std::uint64_t now = os::monotonic_ns();
+          long_turns.yielded(now - quiet_since - quiet_ns, now);
+        } else if (!yield_to_others())
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }

@@ -1,0 +1,69 @@
+// Whether the waits of ranks that share processors yield first, or sleep at once (doc/adr/0046).
+//
+// Among ranks that exchange messages, a yield costs less than a sleep and its wake-up. But a thread that yields goes to the end of the
+// queue and gives up what the scheduler owes it: to a program that computes, it gives the processor for a whole time slice. A thread that
+// is woken takes the processor back at once. Which of the two costs less depends on the other program, its niceness, and the kernel's
+// settings, so both are measured: by the time for each wait, including what the program does between its waits. Waits yield until some
+// yields have taken very long. Then a number of waits sleep. If these took less time each, twice as many sleep the next time; otherwise,
+// twice as many long yields pass before waits sleep again.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace near::transport {
+
+/// Of one thread. Times are in nanoseconds.
+class LongTurns {
+public:
+  /// At the beginning of a wait: whether it sleeps at once. `clock` is called rarely.
+  bool begins_asleep(std::uint64_t (*clock)()) {
+    if (sleeping_ && waits_ == sleeps_) judge(clock());
+    ++waits_;
+    return sleeping_;
+  }
+  /// What begins_asleep() said last.
+  bool asleep() const { return sleeping_; }
+  /// One or more yields of a wait took this time, until `now`.
+  void yielded(std::uint64_t took_ns, std::uint64_t now) {
+    if (took_ns < long_ns || waits_ == 0) return;
+    if (began_ == 0) began_ = now - took_ns;
+    if (++long_yields_ < borne_) return;
+    yield_cost_ = (now - began_) / waits_;
+    sleeping_ = true;
+    begin(now);
+  }
+
+  /// Ranks take turns of some microseconds; a time slice is 3 ms or more.
+  static constexpr std::uint64_t long_ns = 1'000'000;
+  /// So many long yields pass before waits sleep, and so many waits sleep then: 16 that sleep in vain cost 0.3 ms.
+  static constexpr std::uint32_t fewest_borne = 2, most_borne = 64, fewest_sleeps = 16, most_sleeps = 1024;
+
+private:
+  void begin(std::uint64_t now) {
+    began_ = now;
+    waits_ = long_yields_ = 0;
+  }
+  /// The waits that slept are over.
+  void judge(std::uint64_t now) {
+    if ((now - began_) / waits_ < yield_cost_) {
+      sleeps_ = std::min(2 * sleeps_, most_sleeps);
+      borne_ = fewest_borne;
+    } else {
+      sleeps_ = fewest_sleeps;
+      borne_ = std::min(2 * borne_, most_borne);
+    }
+    sleeping_ = false;
+    begin(now);
+  }
+
+  bool sleeping_ = false;
+  std::uint32_t waits_ = 0, long_yields_ = 0; ///< since began_
+  std::uint32_t borne_ = fewest_borne, sleeps_ = fewest_sleeps;
+  std::uint64_t began_ = 0;      ///< when waits began to yield, or to sleep
+  std::uint64_t yield_cost_ = 0; ///< the time for each wait while they yielded
+};
+
+inline thread_local constinit LongTurns long_turns;
+
+} // namespace near::transport

@@ -1,0 +1,70 @@
+// When waits of ranks that share processors sleep at once, because yields take long: with simulated times.
+#include "transport/long_turns.h"
+
+#include <gtest/gtest.h>
+
+namespace near::transport {
+namespace {
+
+constexpr std::uint64_t us = 1000, ms = 1000 * us;
+std::uint64_t now = ms;
+std::uint64_t read_clock() { return now; }
+
+/// One wait that yields for `yield_ns`, or sleeps for `sleep_ns`. Returns whether it slept.
+bool wait(LongTurns& turns, std::uint64_t yield_ns, std::uint64_t sleep_ns) {
+  if (turns.begins_asleep(read_clock)) {
+    now += sleep_ns;
+    return true;
+  }
+  now += yield_ns;
+  turns.yielded(yield_ns, now);
+  return false;
+}
+
+/// Waits that yield for 5 us, but every tenth for 3 ms. Returns how many of them slept.
+int waits_beside_a_program(LongTurns& turns, int count, std::uint64_t sleep_ns) {
+  int slept = 0, yields = 0;
+  for (int i = 0; i < count; ++i) {
+    const bool sleeps = wait(turns, yields % 10 == 9 ? 3 * ms : 5 * us, sleep_ns);
+    slept += sleeps;
+    yields += !sleeps;
+  }
+  return slept;
+}
+
+TEST(LongTurns, without_a_long_yield_no_wait_sleeps) {
+  LongTurns turns;
+  for (int i = 0; i < 10'000; ++i) ASSERT_FALSE(wait(turns, i % 2 == 0 ? 5 * us : 900 * us, us));
+}
+
+TEST(LongTurns, a_single_long_yield_is_borne) {
+  LongTurns turns;
+  ASSERT_FALSE(wait(turns, 5 * ms, us));
+  for (int i = 0; i < 100; ++i) ASSERT_FALSE(wait(turns, 5 * us, us));
+}
+
+TEST(LongTurns, nearly_all_waits_sleep_where_sleeps_cost_less) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 4000, 30 * us);
+  EXPECT_GT(waits_beside_a_program(turns, 10'000, 30 * us), 9'500);
+}
+
+TEST(LongTurns, few_waits_sleep_where_sleeps_cost_more) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 4000, 2 * ms);
+  const int slept = waits_beside_a_program(turns, 10'000, 2 * ms);
+  EXPECT_GT(slept, 0);
+  EXPECT_LT(slept, 500);
+}
+
+TEST(LongTurns, waits_yield_again_when_the_other_program_has_gone) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 4000, 30 * us);
+  int slept = 0;
+  for (std::uint32_t i = 0; i < LongTurns::most_sleeps; ++i) slept += wait(turns, 5 * us, 30 * us);
+  EXPECT_LE(slept, static_cast<int>(LongTurns::most_sleeps));
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(wait(turns, 5 * us, 30 * us));
+}
+
+} // namespace
+} // namespace near::transport
