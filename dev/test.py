@@ -13,6 +13,8 @@ from steps import ROOT, run_steps
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 JOBS = str(os.cpu_count())
+# Before tests that kill processes.
+ALL_RUN = ["dev/without_session_groups"] if os.environ.get("CI") else []
 
 # Memory that a rank holds until it exits is not a leak to us; everything else that the sanitizers find ends the test.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99")
@@ -49,8 +51,8 @@ def steps():
     """What needs none of the builds, and waits much of its time."""
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
-    yield "jobs on several machines", [*PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
-    yield "random kills on several machines", ["test/net/kills", "--seconds", "30"]
+    yield "jobs on several machines", [*ALL_RUN, *PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
+    yield "random kills on several machines", [*ALL_RUN, "test/net/kills", "--seconds", "30"]
     few = "(ring or communicators or one_sided or all_traffic) and n4-3 and not NEAR"
     yield "rows on three machines, a part", [*PYTEST, "test/net/all_rows.py", "-n", "2", "-k", few]
     yield "mpi4py on two machines, a part", [sys.executable, "test/mpi4py/run.py", "--machines", "2", "--ranks", "4", "--placement", "turns",
@@ -68,8 +70,8 @@ def steps_on_builds():
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
     sanitizers = [f"--prefix={PREFIX['asan']}", f"--cflags={SANITIZED}"]
     yield "rows and wrong arguments, sanitized", [*PYTEST, *sanitized, *sanitizers]
-    yield "a kill at each point of the protocols", [*PYTEST, "test/kill", *sanitizers]
-    yield "random kills", ["test/kill/random", "--count", "200", "--seconds", "50"]
+    yield "a kill at each point of the protocols", [*ALL_RUN, *PYTEST, "test/kill", *sanitizers]
+    yield "random kills", [*ALL_RUN, "test/kill/random", "--count", "200", "--seconds", "50"]
 
 
 def long_steps():
