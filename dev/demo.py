@@ -61,7 +61,7 @@ def shown(word):
 
 
 def main():
-    mpi4py.build(PREFIX)
+    mpi4py.build(PREFIX, optimised=True)
     photograph(PHOTO)
     started, failed = time.monotonic(), []
     for title, ranks, arguments, stdin in steps():

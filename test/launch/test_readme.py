@@ -23,7 +23,7 @@ def surroundings(prefix, tmp_path_factory):
     """A folder with the sources, and in build/ the files that `make demo` leaves, from which the tour continues."""
     if prefix != ROOT / "build/prefix":
         pytest.skip("mpi4py is built for one installation only, that in build/prefix")
-    mpi4py.build(prefix)
+    mpi4py.build(prefix, optimised=False)
     folder = tmp_path_factory.mktemp("tour")
     (folder / "build").mkdir()
     for name in ("prefix", "venv-mpi4py"):
