@@ -46,8 +46,7 @@ def nothing_left():
     for result in finished:
         left = harness.survivors(result.mark)
         assert not left, f"these processes survived:\n{left}\n{result.report()}"
-    # Other programs may use /dev/shm, too; our files have our name.
-    files = {name for name in harness.shared_files() - before if "near" in name.lower()}
+    files = harness.files_left(before)
     assert not files, f"left in /dev/shm: {files}"
 
 

@@ -141,3 +141,14 @@ def survivors(mark, patience=2.0):
 def shared_files():
     """The files in /dev/shm."""
     return set(os.listdir("/dev/shm"))
+
+
+def files_left(before):
+    """Our files in /dev/shm that were not among the files `before`. Other programs may use /dev/shm, too; our files have our name. Where tests
+    run side by side (pytest -n), another test may still use its files: these are waited for."""
+    files = {name for name in shared_files() - before if "near" in name.lower()}
+    deadline = time.monotonic() + (120 if "PYTEST_XDIST_WORKER" in os.environ else 0)
+    while files and time.monotonic() < deadline:
+        time.sleep(0.1)
+        files &= shared_files()
+    return files

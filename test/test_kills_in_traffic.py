@@ -29,7 +29,7 @@ def job(prefix, compiled):
     for one in running:
         left = harness.survivors(one.mark)
         assert not left, f"these processes survived:\n{left}"
-    assert not {name for name in harness.shared_files() - before if "near" in name.lower()}
+    assert not harness.files_left(before)
 
 
 def wait_until_running(job):

@@ -101,4 +101,4 @@ def test_a_rank_that_dies_here_ends_its_job(label, visits, busy):
         check_nothing_left(result)
         if result.status != 0 or result.timed_out:
             check_end(result, rank, f"{label}:{count}:{rank} (KILL_SEED={SEED})")
-    assert not {name for name in harness.shared_files() - files if "near" in name.lower()}
+    assert not harness.files_left(files)

@@ -89,5 +89,5 @@ def start(prefix):
         job.process.wait(timeout=30)
         left.append(harness.survivors(job.mark))
     assert not any(left), f"these processes survived:\n{''.join(left)}"
-    files = {name for name in harness.shared_files() - before if "near" in name.lower()}
+    files = harness.files_left(before)
     assert not files, f"left in /dev/shm: {files}"
