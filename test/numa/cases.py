@@ -235,19 +235,21 @@ RECEIVE = ("mkfifo /tmp/endless && "
 SEND = f"until {MADE} | nc $OTHER 5000; do sleep 1; done"
 
 # mpiexec reaches the other machine by REACH, which passes the command line and the standard input on; SERVE executes the line there,
-# once. An agent's complaints go to the console.
+# once. An agent's complaints go to the console. mpiexec begins when SERVE listens, which it says by listening at port 5002 as well. If a
+# second agent is reached before its listener is there, the connection is tried again.
 REACH = """cat >/bin/reach <<'END'
 #!/bin/sh
 host=$1; shift
-{ echo "$@"; cat; } | nc $host 5001
+{ echo "$@"; cat; } | { tries=0; until nc $host 5001 || [ $((tries += 1)) = 25 ]; do sleep 1; done; }
 END
-chmod +x /bin/reach; hostname here"""
-SERVE = """cat >/bin/serve <<'END'
+chmod +x /bin/reach; hostname here; until nc $OTHER 5002 </dev/null >/dev/null 2>&1; do sleep 1; done"""
+LISTENING = "grep -q ':1389 .* 0A ' /proc/net/tcp /proc/net/tcp6 2>/dev/null"  # at port 5001
+SERVE = f"""cat >/bin/serve <<'END'
 #!/bin/sh
 read -r line
 eval "$line" 2>/dev/ttyS0
 END
-chmod +x /bin/serve; hostname there; nc -l -p 5001 -e /bin/serve"""
+chmod +x /bin/serve; hostname there; nc -l -p 5001 -e /bin/serve & until {LISTENING}; do sleep 1; done; nc -l -p 5002 </dev/null >/dev/null; wait"""
 
 
 def led(what, settings=""):
@@ -281,18 +283,18 @@ def broadcast_by(nic_node):
 # Two jobs, one after the other: sixteen shuffled ranks in a square, in their order and reordered; and ranks that are split by nodes.
 # Each edge of the square stands for 60000 bytes. Of its 24 edges, four have to lead from machine to machine, and twelve more from node to node.
 SQUARE = (f"{REACH}; NEAR_LOG=debug mpiexec --launcher-exec /bin/reach --hosts here:8,$OTHER:8 --timeout 100 stencil shuffled grid 2>&1 && "
-          "sleep 5 && mpiexec --launcher-exec /bin/reach --hosts here:8,$OTHER:8 --timeout 100 split_by_machines 2>&1",
+          "mpiexec --launcher-exec /bin/reach --hosts here:8,$OTHER:8 --timeout 100 split_by_machines 2>&1",
           f"{SERVE}; nc -l -p 5001 -e /bin/serve")
 
 # Programs of test/mpi that they use.
 JOINED_PROGRAMS = ("led", "stencil", "split_by_machines")
 
 JOINED_CASES = [
-    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 1", "nic-on-1", standard=True, seconds=90,
+    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 1", "nic-on-1", standard=True, seconds=180,
                commands=led("0"), says=(broadcast_by(1), ())),
-    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 2", "nic-on-2", seconds=90,
+    JoinedCase("a broadcast enters the other machine at the rank beside the NIC, on node 2", "nic-on-2", seconds=180,
                commands=led("0"), says=(broadcast_by(2), ())),
-    JoinedCase("an allreduce crosses between machines at the ranks beside the NICs", "nic-on-2", seconds=90,
+    JoinedCase("an allreduce crosses between machines at the ranks beside the NICs", "nic-on-2", seconds=180,
                commands=led("allreduce", "NEAR_COLL=allreduce=by_machine"),
                says=((leads(2, 10, 0, 30), leads(6, 10, 4, 30), r"^near: rank 2: .*; to other machines: ",
                       r"^near: rank 6: .*; to other machines: ", *(rf"^near: rank {rank}: (?!.*to other machines: [^;]*\d\d bytes)"
