@@ -42,7 +42,8 @@ def builds():
     yield "install asan", ["cmake", "--install", "build/asan"]
     # Of the commands, whose build takes a quarter of the time, those of build/prefix serve: the tests are of threads that call MPI.
     yield from build("tsan", "unit_queue", "mpi_abi")
-    yield "install tsan", ["sh", "-c", f"mkdir -p {PREFIX['tsan']} && cp -a build/prefix/. {PREFIX['tsan']} && cp -a build/tsan/lib/. {PREFIX['tsan']}/lib"]
+    tsan = PREFIX["tsan"]
+    yield "install tsan", ["sh", "-c", f"mkdir -p {tsan} && cp -a build/prefix/. {tsan} && cp -a build/tsan/lib/. {tsan}/lib"]
     # Clang's own warnings are findings too, so every file is compiled once, for clang-tidy.
     yield from build("clang", "near_generated", options=["-DNEAR_TESTS=OFF"])
     yield "clang-tidy", [sys.executable, "dev/tidy.py"]
