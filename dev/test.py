@@ -13,8 +13,8 @@ from steps import ROOT, run_steps
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 JOBS = str(os.cpu_count())
-# Before tests that kill processes.
-ALL_RUN = ["dev/without_session_groups"] if os.environ.get("CI") else []
+# For steps that kill processes.
+WITHOUT_GROUPS = ["dev/without_session_groups"] if os.environ.get("CI") else []
 
 # Memory that a rank holds until it exits is not a leak to us; everything else that the sanitizers find ends the test.
 os.environ.setdefault("ASAN_OPTIONS", "detect_leaks=0:abort_on_error=0:exitcode=99")
@@ -40,7 +40,7 @@ def builds():
     # With kill points too, which wait for NEAR_KILL_AT: a build of their own would take minutes.
     yield from build("asan", options=[f"-DCMAKE_INSTALL_PREFIX={PREFIX['asan']}", "-DNEAR_KILL_POINTS=ON"])
     yield "install asan", ["cmake", "--install", "build/asan"]
-    # Of the commands, whose build takes a quarter of the time, those of build/prefix serve: the tests are of threads that call MPI.
+    # Without the commands, a quarter of the files: the tests are of threads that call MPI, so the commands of build/prefix will do.
     yield from build("tsan", "unit_queue", "mpi_abi")
     tsan = PREFIX["tsan"]
     yield "install tsan", ["sh", "-c", f"mkdir -p {tsan} && cp -a build/prefix/. {tsan} && cp -a build/tsan/lib/. {tsan}/lib"]
@@ -53,8 +53,8 @@ def steps():
     """What needs none of the builds, and waits much of its time."""
     yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
-    yield "jobs on several machines", [*ALL_RUN, *PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
-    yield "random kills on several machines", [*ALL_RUN, "test/net/kills", "--seconds", "30"]
+    yield "jobs on several machines", [*WITHOUT_GROUPS, *PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
+    yield "random kills on several machines", [*WITHOUT_GROUPS, "test/net/kills", "--seconds", "30"]
     few = "(ring or communicators or one_sided or all_traffic) and n4-3 and not NEAR"
     yield "rows on three machines, a part", [*PYTEST, "test/net/all_rows.py", "-n", "2", "-k", few]
     yield "mpi4py on two machines, a part", [sys.executable, "test/mpi4py/run.py", "--machines", "2", "--ranks", "4", "--placement", "turns",
@@ -72,8 +72,8 @@ def steps_on_builds():
     sanitized = ["test/test_rows.py", "test/surface/test_invalid_arguments.py"]
     sanitizers = [f"--prefix={PREFIX['asan']}", f"--cflags={SANITIZED}"]
     yield "rows and wrong arguments, sanitized", [*PYTEST, "-n", JOBS, *sanitized, *sanitizers]
-    yield "a kill at each point of the protocols", [*ALL_RUN, *PYTEST, "-n", JOBS, "test/kill", *sanitizers]
-    yield "random kills", [*ALL_RUN, "test/kill/random", "--count", "200", "--seconds", "50"]
+    yield "a kill at each point of the protocols", [*WITHOUT_GROUPS, *PYTEST, "-n", JOBS, "test/kill", *sanitizers]
+    yield "random kills", [*WITHOUT_GROUPS, "test/kill/random", "--count", "200", "--seconds", "50"]
 
 
 def long_steps():

@@ -60,9 +60,7 @@ TEST(LongTurns, few_waits_sleep_where_sleeps_cost_more) {
 TEST(LongTurns, waits_yield_again_when_the_other_program_has_gone) {
   LongTurns turns;
   waits_beside_a_program(turns, 4000, 30 * us);
-  int slept = 0;
-  for (std::uint32_t i = 0; i < LongTurns::most_sleeps; ++i) slept += wait(turns, 5 * us, 30 * us);
-  EXPECT_LE(slept, static_cast<int>(LongTurns::most_sleeps));
+  for (std::uint32_t i = 0; i < LongTurns::most_sleeps; ++i) wait(turns, 5 * us, 30 * us);
   for (int i = 0; i < 1000; ++i) ASSERT_FALSE(wait(turns, 5 * us, 30 * us));
 }
 
