@@ -16,17 +16,18 @@ namespace near::transport {
 /// Of one thread. Times are in nanoseconds.
 class LongTurns {
 public:
-  /// At the beginning of a wait: whether it sleeps at once. `clock` is called rarely.
+  /// At the beginning of a wait: returns whether it sleeps at once. Reads the clock at the first of the waits that sleep, and after the last.
   bool begins_asleep(std::uint64_t (*clock)()) {
+    if (sleeping_ && waits_ == 0) began_ = clock();
     if (sleeping_ && waits_ == sleeps_) judge(clock());
     ++waits_;
     return sleeping_;
   }
-  /// What begins_asleep() said last.
+  /// Whether waits sleep at once now.
   bool asleep() const { return sleeping_; }
-  /// One or more yields of a wait took this time, until `now`.
+  /// One or more yields of a wait took this time together, until `now`.
   void yielded(std::uint64_t took_ns, std::uint64_t now) {
-    if (took_ns < long_ns || waits_ == 0) return;
+    if (took_ns < long_ns || waits_ == 0 || sleeping_) return;
     if (began_ == 0) began_ = now - took_ns;
     if (++long_yields_ < borne_) return;
     yield_cost_ = (now - began_) / waits_;
@@ -36,7 +37,8 @@ public:
 
   /// Ranks take turns of some microseconds; a time slice is 3 ms or more.
   static constexpr std::uint64_t long_ns = 1'000'000;
-  /// So many long yields pass before waits sleep, and so many waits sleep then: 16 that sleep in vain cost 0.3 ms.
+  /// How many long yields pass before waits sleep, and how many waits sleep then. Sleeping in vain costs 20 us a wait or more, so 16 waits
+  /// lose less than a time slice.
   static constexpr std::uint32_t fewest_borne = 2, most_borne = 64, fewest_sleeps = 16, most_sleeps = 1024;
 
 private:

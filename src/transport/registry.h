@@ -74,7 +74,7 @@ struct WaitSettings {
   std::uint64_t descriptor_sleep_ns = 1'000'000;
   bool fences = false;           ///< the kernel has no expedited barrier: senders fence
   bool oversubscribed = false;   ///< ranks share processors: waits yield
-  bool may_sleep_at_once = true; ///< where yields take long (long_turns.h)
+  bool may_sleep_at_once = true; ///< waits may sleep before they poll, if yields take long (long_turns.h)
   /// Polls take system calls anyway, since there is a network, so a wait may yield to learn whether others want its processor
   /// (competition.h). On one machine, ranks with processors of their own take no system call while they exchange messages.
   bool may_yield_to_learn = false;

@@ -266,10 +266,12 @@ constexpr int more_among_threads = 8;
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  const bool yields = self.oversubscribed && self.spin_ns != 0;
-  if (yields && self.may_sleep_at_once && long_turns.begins_asleep(os::monotonic_ns)) return false;
-  int polls = self.oversubscribed ? turns : fast_path.polls;
-  if (waiting.leader != 0 && self.spin_ns != 0 && waiting.leader_processor == os::current_processor())
+  const bool learns = self.oversubscribed && self.spin_ns != 0 && self.may_sleep_at_once;
+  const bool sleeps_at_once = learns && long_turns.begins_asleep(os::monotonic_ns);
+  const bool yields = self.oversubscribed && self.spin_ns != 0 && !sleeps_at_once;
+  int polls = sleeps_at_once ? 1 : self.oversubscribed ? turns : fast_path.polls;
+  if (!sleeps_at_once && waiting.leader != 0 && self.spin_ns != 0 &&
+      waiting.leader_processor == os::current_processor())
     polls *= more_among_threads;
   std::uint64_t first_yield = 0;
   bool is_done = false;
@@ -279,7 +281,7 @@ constexpr int more_among_threads = 8;
     is_done = (moved || self.oversubscribed || Watch::exists()) && done(argument);
     if (is_done) break;
     if (yields) {
-      if (first_yield == 0) first_yield = os::monotonic_ns();
+      if (learns && first_yield == 0) first_yield = os::monotonic_ns();
       LockPause unlocked;
       os::yield();
     } else if (self.may_yield_to_learn && competition.exists() && self.spin_ns != 0) {
@@ -310,7 +312,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
     bool moved = progress();
-    const std::uint64_t quiet_ns = os::monotonic_ns() - quiet_since;
+    const std::uint64_t polled = os::monotonic_ns();
+    const std::uint64_t quiet_ns = polled - quiet_since;
     if (quiet_ns >= spin_ns && spin_ns == self.spin_ns) spin_ns = patience_ns(); // asked once in a quiet time
     const bool spins = quiet_ns < spin_ns;
     if (!moved && !spins && needs_announcements()) {
@@ -344,8 +347,10 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
         if (self.oversubscribed) {
           os::yield();
-          const std::uint64_t now = os::monotonic_ns();
-          long_turns.yielded(now - quiet_since - quiet_ns, now);
+          if (self.may_sleep_at_once) {
+            const std::uint64_t now = os::monotonic_ns();
+            long_turns.yielded(now - polled, now);
+          }
         } else if (!yield_to_others())
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;

@@ -1,5 +1,7 @@
 // What a thread that waits knows of its processor.
+#include "os/clock.h"
 #include "transport/competition.h"
+#include "transport/long_turns.h"
 #include "transport/registry.h"
 
 #include <gtest/gtest.h>
@@ -13,6 +15,67 @@ TEST(Waiting, knows_that_a_machine_has_more_ranks_than_processors) {
   wait_settings.oversubscribed = true;
   EXPECT_TRUE(processor_is_wanted());
   wait_settings.oversubscribed = false;
+}
+
+/// Waits of a process that shares its processor and starts with nothing measured; everything is restored at the end.
+class SharedProcessor {
+public:
+  SharedProcessor() {
+    wait_settings.oversubscribed = true;
+    wait_settings.spin_ns = 100'000;
+    wait_settings.sleeps = &sleeps_;
+    long_turns = {};
+  }
+  ~SharedProcessor() {
+    wait_settings = before_;
+    long_turns = {};
+  }
+  SharedProcessor(const SharedProcessor&) = delete;
+  SharedProcessor& operator=(const SharedProcessor&) = delete;
+
+  /// A wait that is over after two polls that took 2 ms.
+  static void wait_for_long() { wait_until_asked(4, 2'000'000); }
+  /// The number of sleeps in 16 waits that are over when they are asked for the fifth time.
+  std::uint64_t sleeps_in_short_waits() {
+    const std::uint64_t before = sleeps_.load_relaxed();
+    for (int i = 0; i < 16; ++i) wait_until_asked(5, 0);
+    return sleeps_.load_relaxed() - before;
+  }
+
+private:
+  struct Asked {
+    int times;
+    std::uint64_t busy_ns;
+  };
+  static void wait_until_asked(int times, std::uint64_t busy_ns) {
+    Asked asked{times, busy_ns};
+    wait_until(
+        [](void* argument) {
+          Asked& self = *static_cast<Asked*>(argument);
+          const std::uint64_t end = os::monotonic_ns() + self.busy_ns;
+          while (os::monotonic_ns() < end) {}
+          return --self.times <= 0;
+        },
+        &asked);
+  }
+
+  WaitSettings before_ = wait_settings;
+  base::Atomic<std::uint64_t> sleeps_{0};
+};
+
+TEST(Waiting, sleeps_after_yields_that_took_long) {
+  SharedProcessor processor;
+  EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
+  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
+  EXPECT_TRUE(long_turns.asleep());
+  EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
+}
+
+TEST(Waiting, yields_always_where_sleeps_may_not_be_tried) {
+  SharedProcessor processor;
+  wait_settings.may_sleep_at_once = false;
+  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
+  EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
 }
 
 } // namespace
