@@ -38,6 +38,9 @@ def end_of(process):
     try:
         _, status, usage = os.wait4(process.pid, 0)
     except BaseException:
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)  # for what it puts back (dev/without_session_groups)
         process.kill()
         process.wait()
         raise

@@ -51,7 +51,10 @@ def builds():
 
 def steps():
     """What needs none of the builds, and waits much of its time."""
-    yield "drivers", [*PYTEST, "test", "gen", "--ignore=test/house", "--ignore=test/kill", "--ignore=test/net"]
+    killed = ["test/test_kills_in_traffic.py", "test/launch/test_kills.py"]
+    elsewhere = ["test/house", "test/kill", "test/net", *killed]
+    yield "drivers", [*PYTEST, "test", "gen", *(f"--ignore={path}" for path in elsewhere)]
+    yield "jobs that are killed", [*WITHOUT_GROUPS, *PYTEST, *killed]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
     yield "jobs on several machines", [*WITHOUT_GROUPS, *PYTEST, "test/net", "-n", "4", "--dist", "loadgroup"]
     yield "random kills on several machines", [*WITHOUT_GROUPS, "test/net/kills", "--seconds", "30"]
