@@ -7,14 +7,14 @@
 namespace near::launch {
 namespace {
 
-struct Kind {
+struct AdviceKind {
   const char* ending;
   const char* form; ///< what to write instead; {} is the file
 };
 // Scripts are run by an interpreter, sources are compiled first.
-constexpr Kind scripts[] = {{".py", "python3"}, {".jl", "julia"}, {".sh", "sh"},   {".R", "Rscript"},
-                            {".pl", "perl"},    {".rb", "ruby"},  {".lua", "lua"}, {".m", "octave"}};
-constexpr Kind sources[] = {{".c", "mpicc"}, {".cpp", "mpicxx"}, {".cc", "mpicxx"}, {".cxx", "mpicxx"}};
+constexpr AdviceKind scripts[] = {{".py", "python3"}, {".jl", "julia"}, {".sh", "sh"},   {".R", "Rscript"},
+                                  {".pl", "perl"},    {".rb", "ruby"},  {".lua", "lua"}, {".m", "octave"}};
+constexpr AdviceKind sources[] = {{".c", "mpicc"}, {".cpp", "mpicxx"}, {".cc", "mpicxx"}, {".cxx", "mpicxx"}};
 
 } // namespace
 

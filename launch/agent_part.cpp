@@ -21,7 +21,7 @@ using machines::Kind;
 /// So much output may be under way to mpiexec.
 constexpr std::uint64_t most_under_way = 1u << 20;
 /// A part that was told to end, and has not after this time, is killed.
-constexpr std::uint64_t until_kill_ns = 3'000'000'000;
+constexpr std::uint64_t ranks_until_kill_ns = 3'000'000'000;
 
 /// Waits for the job. Returns false if there will be none.
 bool read_job(int from, AgentJob& job) {
@@ -176,7 +176,7 @@ void AgentPart::obey(const Frame& order) {
       abandon();
       break;
     }
-    if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
+    if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + ranks_until_kill_ns;
     [[fallthrough]];
   case Kind::value:
   case Kind::go_on:

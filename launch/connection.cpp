@@ -15,11 +15,10 @@ namespace {
 
 using machines::Kind;
 
-constexpr std::uint64_t second = 1'000'000'000;
 /// How long ssh may take to end after the connection, so that its status and its last words are known.
-constexpr std::uint64_t until_last_words_ns = second / 3;
+constexpr std::uint64_t until_last_words_ns = os::second_ns / 3;
 /// How long an agent may take to greet.
-constexpr std::uint64_t until_greeting_ns = 30 * second;
+constexpr std::uint64_t until_greeting_ns = 30 * os::second_ns;
 /// So much of what ssh prints is kept; the last line says most.
 constexpr std::size_t most_printed = 8192;
 /// A login shell may print so much before the agent speaks.

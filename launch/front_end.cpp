@@ -39,7 +39,7 @@ void give_estimates(const Job& job, segment::Segment& segment) {
   if (found) segment.header().estimates = profile::estimates_of(known);
 }
 
-constexpr std::uint64_t key_signals = 1, key_pids = 2;
+constexpr std::uint64_t pids_inbox_key = 1, pids_key = 2;
 
 /// Receives the process numbers of the ranks from the supervisor, for debuggers.
 class Pids {
@@ -83,7 +83,7 @@ os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& in
   for (;;) {
     poller.wait(-1, keys);
     bool over = false;
-    if (std::find(keys.begin(), keys.end(), key_pids) != keys.end()) {
+    if (std::find(keys.begin(), keys.end(), pids_key) != keys.end()) {
       if (pids.take(job.application_of.size(), over)) tell_debugger_of(job, pids.list());
       if (over) {
         poller.remove(pids_from);
@@ -186,11 +186,12 @@ int run_job(const Job& job, char** environment) {
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;
   os::Poller poller;
-  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), key_signals).ok())
+  if (!inbox.open(signals).ok() || !poller.open().ok() ||
+      !poller.add(inbox.descriptor(), pids_inbox_key).ok())
     return complain();
 
   int pids_from = -1, pids_to = -1;
-  if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, key_pids).ok()) return complain();
+  if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, pids_key).ok()) return complain();
   if (is_debugged() || job.part.debugged) hold(segment);
 
   std::fflush(nullptr);

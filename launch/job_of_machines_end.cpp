@@ -15,11 +15,10 @@ using machines::Kind;
 
 namespace {
 
-constexpr std::uint64_t second = 1'000'000'000;
 /// An agent kills its ranks after 3 s; one that has not ended then does not answer.
-constexpr std::uint64_t until_kill_ns = 4 * second;
+constexpr std::uint64_t agents_until_kill_ns = 4 * os::second_ns;
 /// How long after an interrupt output that nobody reads is dropped.
-constexpr std::uint64_t until_given_up_ns = 2 * second;
+constexpr std::uint64_t until_given_up_ns = 2 * os::second_ns;
 
 } // namespace
 
@@ -60,7 +59,7 @@ void JobOfMachines::interrupt(int signal) {
     // The second interrupt: agents kill at once, and output that nobody reads is dropped.
     for (const unsigned part : parts_)
       if (!machines_[part]->ended) machines_[part]->say(Kind::signal, static_cast<std::uint64_t>(signal));
-    kill_at_ns_ = std::min(kill_at_ns_, os::monotonic_ns() + second);
+    kill_at_ns_ = std::min(kill_at_ns_, os::monotonic_ns() + os::second_ns);
     drop_output_ = true;
     return;
   }
@@ -83,7 +82,7 @@ void JobOfMachines::decide(OutcomeReport report) {
 }
 
 void JobOfMachines::end_all(Kind how) {
-  if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + until_kill_ns;
+  if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + agents_until_kill_ns;
   for (const auto& remote : machines_)
     if (remote->ranks.empty()) remote->ended = true; // it has not been told of the job
   const std::vector<bool> is_needed = needed();

@@ -35,7 +35,7 @@ void leave_out(Inheritance& inherited, const Parsing& at) {
   for (auto& name : split(at.values[0], ',')) inherited.except.push_back(std::move(name));
 }
 
-const Option table[] = {
+const Option environment_table[] = {
     {{"x"},
      one,
      "NAME[=VALUE]|pass variables on (also A,B or PREFIX*), or set one, for every process",
@@ -97,6 +97,6 @@ bool Inheritance::passes_on(const std::string& name) const {
   return all || std::any_of(only.begin(), only.end(), named);
 }
 
-OptionGroup environment_options() { return {"environment", "Environment variables", table}; }
+OptionGroup environment_options() { return {"environment", "Environment variables", environment_table}; }
 
 } // namespace near::launch

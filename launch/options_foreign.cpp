@@ -96,7 +96,7 @@ Result choose_runtime(Parsing& at) {
   return {};
 }
 
-const Option table[] = {
+const Option foreign_table[] = {
     // No effect on one machine, or already the behaviour here.
     {{"allow-run-as-root", "ordered-output", "silent-abort", "cleanup", "noconf", "novm", "preload-binary",
       "disable-hostname-propagation", "enable-x", "disable-x", "pmi-port", "hybrid-hosts",
@@ -211,7 +211,9 @@ const Refusal refused[] = {
 
 } // namespace
 
-OptionGroup foreign_options() { return {"foreign", "Options of other launchers without effect here", table}; }
+OptionGroup foreign_options() {
+  return {"foreign", "Options of other launchers without effect here", foreign_table};
+}
 std::span<const Refusal> refusals() { return refused; }
 
 } // namespace near::launch

@@ -106,7 +106,7 @@ Result bind_to(Parsing& at) {
   return planning::parse_bind_to(word.text, at.command.mapping);
 }
 
-const Option table[] = {
+const Option mapping_table[] = {
     {{"threads", "cpus-per-proc", "cpus-per-rank"},
      one,
      "T|give each process T cores, and OMP_NUM_THREADS=T",
@@ -179,6 +179,6 @@ const Option table[] = {
 
 } // namespace
 
-OptionGroup mapping_options() { return {"placement", "Where processes run", table}; }
+OptionGroup mapping_options() { return {"placement", "Where processes run", mapping_table}; }
 
 } // namespace near::launch

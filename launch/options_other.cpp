@@ -35,7 +35,7 @@ Result choose_memory_kinds(Parsing& at) {
   return {};
 }
 
-const Option table[] = {
+const Option other_table[] = {
     {{"timeout"},
      one,
      "S|after S seconds end the job with status 124 and say what each rank did",
@@ -53,6 +53,6 @@ const Option table[] = {
 
 } // namespace
 
-OptionGroup other_options() { return {"other", "Other", table}; }
+OptionGroup other_options() { return {"other", "Other", other_table}; }
 
 } // namespace near::launch

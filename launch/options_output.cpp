@@ -171,7 +171,7 @@ Result choose_explanation(Parsing& at) {
   return {};
 }
 
-const Option table[] = {
+const Option output_table[] = {
     {{"l", "tag-output", "prepend-rank", "label"},
      none,
      "|begin each line of output with its rank",
@@ -236,6 +236,6 @@ const Option table[] = {
 
 } // namespace
 
-OptionGroup output_options() { return {"output", "Input and output", table}; }
+OptionGroup output_options() { return {"output", "Input and output", output_table}; }
 
 } // namespace near::launch

@@ -46,7 +46,7 @@ Result read_nodes(Parsing& at) {
               at.option, at.values[0]);
 }
 
-const Option table[] = {
+const Option start_table[] = {
     {{"n", "np", "c", "nprocs", "ntasks"}, one, "N|start N processes (default 1)", read_ranks},
     {{"ppn", "perhost", "ntasks-per-node", "grr"},
      one,
@@ -98,6 +98,6 @@ const Option table[] = {
 
 } // namespace
 
-OptionGroup start_options() { return {"start", "What to start", table}; }
+OptionGroup start_options() { return {"start", "What to start", start_table}; }
 
 } // namespace near::launch

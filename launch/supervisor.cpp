@@ -12,13 +12,12 @@
 namespace near::launch {
 namespace {
 
-constexpr std::uint64_t millisecond = 1'000'000;
 // SIGTERM follows the first failure at once, SIGKILL after this time: long enough for a handler that saves
 // something, short enough that everything ends within a second.
-constexpr std::uint64_t until_kill_ns = 400 * millisecond;
-constexpr std::uint64_t until_kill_again_ns = 50 * millisecond;
+constexpr std::uint64_t until_kill_ns = 400 * os::millisecond_ns;
+constexpr std::uint64_t until_kill_again_ns = 50 * os::millisecond_ns;
 // How long after an interrupt output that nobody reads is dropped.
-constexpr std::uint64_t unread_output_ns = 500 * millisecond;
+constexpr std::uint64_t unread_output_ns = 500 * os::millisecond_ns;
 // How many signals are taken before other events are handled: a rank may send signals without end.
 constexpr int signals_at_once = 64;
 
@@ -84,7 +83,7 @@ void Supervisor::dispatch(std::uint64_t key) {
 int Supervisor::wait_ms(std::uint64_t now_ns) {
   int wait = -1;
   if (std::uint64_t due = timers_.next_ns(); due != Timers::never) {
-    std::uint64_t left = due > now_ns ? (due - now_ns) / millisecond + 1 : 0;
+    std::uint64_t left = due > now_ns ? (due - now_ns) / os::millisecond_ns + 1 : 0;
     wait = static_cast<int>(std::min<std::uint64_t>(left, 1'000'000));
   }
   int output_ms = output_.tick(now_ns);

@@ -97,7 +97,7 @@ std::vector<std::string> levels_and_reasons(const Facts& call, const std::vector
   return lines;
 }
 
-std::vector<Kind> other_kinds(const Facts& blocking) {
+std::vector<Kind> other_kinds_between_machines(const Facts& blocking) {
   std::vector<Kind> kinds{{"nonblocking, persistent", nonblocking(blocking)},
                           {"MPI_IN_PLACE", blocking},
                           {"user-defined operation, commutative", blocking},
@@ -180,7 +180,7 @@ int collectives_between_machines(const CollectivesOptions& options) {
       "\nThe first algorithm that gives the right result for the call and is expected to be the fastest is "
       "taken,\nin each phase anew. Kinds of calls that are not listed take what blocking ones take.");
   for (const Facts& call : calls)
-    print_reasons(call, other_kinds(call),
+    print_reasons(call, other_kinds_between_machines(call),
                   [&](const Facts& facts) { return levels_and_reasons(facts, kinds); });
   return 0;
 }

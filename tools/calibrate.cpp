@@ -23,7 +23,7 @@ constexpr std::uint64_t budget_ns = 1'400'000'000;
 /// The time for blocks, on a slow or busy machine.
 constexpr std::uint64_t blocks_budget_ns = 3'000'000'000;
 
-std::string rate(std::uint32_t nanoseconds_per_mib) {
+std::string rate_or_dash(std::uint32_t nanoseconds_per_mib) {
   return nanoseconds_per_mib == 0 ? "-" : base::format("{:.1f}", 1048576.0 / nanoseconds_per_mib);
 }
 
@@ -60,7 +60,8 @@ void print(const Profile& profile, const std::string& path) {
                       "pipelined, streaming", "cma");
         title = nullptr;
         std::printf("%5llu KiB %-10s %8s %18s %21s %8s\n", 4ull << size, profile::source_name(source),
-                    rate(row[0]).c_str(), rate(row[1]).c_str(), rate(row[2]).c_str(), rate(row[3]).c_str());
+                    rate_or_dash(row[0]).c_str(), rate_or_dash(row[1]).c_str(), rate_or_dash(row[2]).c_str(),
+                    rate_or_dash(row[3]).c_str());
       }
     if (const auto& times = profile.short_time[distance];
         std::any_of(times.begin(), times.end(), [](std::uint32_t time) { return time != 0; })) {
@@ -75,8 +76,8 @@ void print(const Profile& profile, const std::string& path) {
     }
     const auto& stores = profile.store_cost[distance];
     if (stores[0] != 0 || stores[1] != 0)
-      std::printf("stores into packets: cached %s, streaming %s\n", rate(stores[0]).c_str(),
-                  rate(stores[1]).c_str());
+      std::printf("stores into packets: cached %s, streaming %s\n", rate_or_dash(stores[0]).c_str(),
+                  rate_or_dash(stores[1]).c_str());
   }
   if (!profile.no_cma.empty())
     std::printf("\nno cma: the kernel does not let processes copy from each other here (%s)\n",

@@ -14,7 +14,6 @@ namespace near::tools {
 namespace {
 
 using model::Job;
-using pattern::Program;
 using pattern::RankList;
 using pattern::Step;
 using pattern::Verb;

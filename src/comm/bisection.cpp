@@ -17,8 +17,6 @@ struct Move {
   }
 };
 
-std::size_t at(int vertex) { return static_cast<std::size_t>(vertex); }
-
 class Bisection {
 public:
   Bisection(const WeightedGraph& graph, int first)

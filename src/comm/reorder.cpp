@@ -11,8 +11,6 @@
 namespace near::comm {
 namespace {
 
-std::size_t at(int index) { return static_cast<std::size_t>(index); }
-
 bool all_equal(std::span<const int> values) {
   return std::all_of(values.begin(), values.end(), [&](int value) { return value == values.front(); });
 }

@@ -8,6 +8,9 @@
 
 namespace near::comm {
 
+/// The position in a vector of what belongs to a rank or a vertex.
+inline std::size_t at(int number) { return static_cast<std::size_t>(number); }
+
 struct WeightedEdge {
   int one, other; ///< vertices
   std::int64_t weight;

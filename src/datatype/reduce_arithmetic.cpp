@@ -81,7 +81,7 @@ struct Maximum {
 };
 
 template <class T>
-Kernel ordered(Builtin builtin) {
+Kernel kernel_for_ordered(Builtin builtin) {
   switch (builtin) {
   case Builtin::sum: return kernel_of<T, Sum>();
   case Builtin::product: return kernel_of<T, Product>();
@@ -104,20 +104,20 @@ Kernel unordered(Builtin builtin) {
 
 Kernel arithmetic_kernel(Builtin builtin, Basic basic) {
   switch (basic) {
-  case Basic::int8: return ordered<std::int8_t>(builtin);
-  case Basic::int16: return ordered<std::int16_t>(builtin);
-  case Basic::int32: return ordered<std::int32_t>(builtin);
-  case Basic::int64: return ordered<std::int64_t>(builtin);
-  case Basic::int128: return ordered<Int128>(builtin);
-  case Basic::uint8: return ordered<std::uint8_t>(builtin);
-  case Basic::uint16: return ordered<std::uint16_t>(builtin);
-  case Basic::uint32: return ordered<std::uint32_t>(builtin);
-  case Basic::uint64: return ordered<std::uint64_t>(builtin);
-  case Basic::float16: return ordered<Half>(builtin);
-  case Basic::float32: return ordered<float>(builtin);
-  case Basic::float64: return ordered<double>(builtin);
-  case Basic::float80: return ordered<long double>(builtin);
-  case Basic::float128: return ordered<Float128>(builtin);
+  case Basic::int8: return kernel_for_ordered<std::int8_t>(builtin);
+  case Basic::int16: return kernel_for_ordered<std::int16_t>(builtin);
+  case Basic::int32: return kernel_for_ordered<std::int32_t>(builtin);
+  case Basic::int64: return kernel_for_ordered<std::int64_t>(builtin);
+  case Basic::int128: return kernel_for_ordered<Int128>(builtin);
+  case Basic::uint8: return kernel_for_ordered<std::uint8_t>(builtin);
+  case Basic::uint16: return kernel_for_ordered<std::uint16_t>(builtin);
+  case Basic::uint32: return kernel_for_ordered<std::uint32_t>(builtin);
+  case Basic::uint64: return kernel_for_ordered<std::uint64_t>(builtin);
+  case Basic::float16: return kernel_for_ordered<Half>(builtin);
+  case Basic::float32: return kernel_for_ordered<float>(builtin);
+  case Basic::float64: return kernel_for_ordered<double>(builtin);
+  case Basic::float80: return kernel_for_ordered<long double>(builtin);
+  case Basic::float128: return kernel_for_ordered<Float128>(builtin);
   case Basic::complex16: return unordered<Half>(builtin);
   case Basic::complex32: return unordered<float>(builtin);
   case Basic::complex64: return unordered<double>(builtin);

@@ -7,10 +7,10 @@
 namespace near::datatype {
 namespace {
 
-using Kind = Signature::Kind;
+using SignatureKind = Signature::Kind;
 
 /// Sequences this short dissolve into the one that holds them.
-constexpr std::size_t dissolve_limit = 8;
+constexpr std::size_t longest_dissolved = 8;
 /// Sequences may chain this deep before they are flattened; repeats at least double, so depth stays bounded.
 constexpr int deepest_sequence_chain = 64;
 
@@ -31,10 +31,10 @@ SignaturePointer repeat_signature(const SignaturePointer& child, MPI_Count count
   if (!child || count == 0) return nullptr;
   if (count == 1) return child;
   auto repeated = std::make_shared<Signature>();
-  repeated->kind = child->kind == Kind::leaf ? Kind::leaf : Kind::repeat;
+  repeated->kind = child->kind == SignatureKind::leaf ? SignatureKind::leaf : SignatureKind::repeat;
   repeated->basic = child->basic;
   repeated->total = child->total * count;
-  if (child->kind == Kind::sequence) {
+  if (child->kind == SignatureKind::sequence) {
     repeated->count = count;
     repeated->child = child;
     repeated->depth = static_cast<std::uint16_t>(child->depth + 1);
@@ -48,7 +48,7 @@ SignaturePointer repeat_signature(const SignaturePointer& child, MPI_Count count
 
 void SignatureBuilder::add(const SignaturePointer& part) {
   if (!part) return;
-  if (part->kind == Kind::sequence && part->children.size() <= dissolve_limit)
+  if (part->kind == SignatureKind::sequence && part->children.size() <= longest_dissolved)
     for (const SignaturePointer& child : part->children) add_one(child);
   else
     add_one(part);
@@ -57,7 +57,7 @@ void SignatureBuilder::add(const SignaturePointer& part) {
 void SignatureBuilder::add_one(SignaturePointer part) {
   if (!parts_.empty()) {
     const Signature& last = *parts_.back();
-    if (last.kind == Kind::leaf && part->kind == Kind::leaf && last.basic == part->basic) {
+    if (last.kind == SignatureKind::leaf && part->kind == SignatureKind::leaf && last.basic == part->basic) {
       auto joined = std::make_shared<Signature>(last);
       joined->count += part->count;
       joined->total.bytes += part->total.bytes;
@@ -76,7 +76,7 @@ void SignatureBuilder::flatten() {
   while (!work.empty()) {
     SignaturePointer part = std::move(work.back());
     work.pop_back();
-    if (part->kind == Kind::sequence)
+    if (part->kind == SignatureKind::sequence)
       work.insert(work.end(), part->children.rbegin(), part->children.rend());
     else
       add_one(std::move(part));
@@ -93,7 +93,7 @@ SignaturePointer SignatureBuilder::finish() {
   if (deepest() >= deepest_sequence_chain) flatten();
   if (parts_.size() == 1) return parts_[0];
   auto sequence = std::make_shared<Signature>();
-  sequence->kind = Kind::sequence;
+  sequence->kind = SignatureKind::sequence;
   sequence->depth = static_cast<std::uint16_t>(deepest() + 1);
   for (const SignaturePointer& part : parts_) {
     sequence->entries.push_back(sequence->total);
@@ -110,7 +110,7 @@ MPI_Count elements_before(const Signature& signature, MPI_Count bytes) {
   MPI_Count elements = 0;
   while (bytes != 0) {
     if (bytes == s->total.bytes) return elements + s->total.elements;
-    if (s->kind == Kind::sequence) {
+    if (s->kind == SignatureKind::sequence) {
       auto after =
           std::upper_bound(s->entries.begin(), s->entries.end(), bytes,
                            [](MPI_Count byte, const SignatureExtent& entry) { return byte < entry.bytes; });
@@ -123,7 +123,7 @@ MPI_Count elements_before(const Signature& signature, MPI_Count bytes) {
     MPI_Count unit = s->total.bytes / s->count, per_unit = s->total.elements / s->count;
     elements += bytes / unit * per_unit;
     bytes %= unit;
-    if (s->kind == Kind::leaf) return bytes == 0 ? elements : MPI_UNDEFINED;
+    if (s->kind == SignatureKind::leaf) return bytes == 0 ? elements : MPI_UNDEFINED;
     s = s->child.get();
   }
   return elements;
@@ -134,7 +134,7 @@ MPI_Count bytes_before(const Signature& signature, MPI_Count elements) {
   MPI_Count bytes = 0;
   while (elements != 0) {
     if (elements == s->total.elements) return bytes + s->total.bytes;
-    if (s->kind == Kind::sequence) {
+    if (s->kind == SignatureKind::sequence) {
       auto after = std::upper_bound(
           s->entries.begin(), s->entries.end(), elements,
           [](MPI_Count element, const SignatureExtent& entry) { return element < entry.elements; });
@@ -147,7 +147,7 @@ MPI_Count bytes_before(const Signature& signature, MPI_Count elements) {
     MPI_Count unit = s->total.bytes / s->count, per_unit = s->total.elements / s->count;
     bytes += elements / per_unit * unit;
     elements %= per_unit;
-    if (s->kind == Kind::leaf) return bytes;
+    if (s->kind == SignatureKind::leaf) return bytes;
     s = s->child.get();
   }
   return bytes;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "coll/coll.h"
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
 
 #include <new>
@@ -42,6 +43,7 @@ private:
   };
 };
 
+using mpi::buffer_of;
 inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
   return Buffer{const_cast<void*>(address), count, type};
 }

@@ -1,5 +1,6 @@
 // Communicators. Source: MPI 5.0, sections 7.4 to 7.6 and 7.8.
 #include "comm/comm.h"
+#include "mpi/arguments.h"
 #include "mpi/impl.h"
 #include "mpi/name.h"
 
@@ -17,11 +18,6 @@ Result copy_group(const Group& from, Group*& made) {
 Result check_inter(const Communicator& comm) {
   if (comm.is_inter()) return {};
   return base::fail(MPI_ERR_COMM, "{} is not an intercommunicator", object::describe(comm));
-}
-
-Result check_intra(const Communicator& comm) {
-  if (!comm.is_inter()) return {};
-  return base::fail(MPI_ERR_COMM, "{} is an intercommunicator", object::describe(comm));
 }
 
 Result check_part_of(const Group& group, const Communicator& comm) {
@@ -104,7 +100,7 @@ Result Comm_create(Communicator& comm, Group& group, Communicator*& newcomm) {
 }
 
 Result Comm_create_group(Communicator& comm, Group& group, int tag, Communicator*& newcomm) {
-  NEAR_TRY(check_intra(comm));
+  NEAR_TRY(check_is_intra(comm));
   NEAR_TRY(check_part_of(group, comm));
   return comm::create_from_group(comm, group, tag, newcomm);
 }
@@ -154,7 +150,7 @@ Result Comm_set_info(Communicator& comm, Info* info) {
 
 Result Intercomm_create(Communicator& local_comm, int local_leader, Communicator* peer_comm,
                         int remote_leader, int tag, Communicator*& newintercomm) {
-  NEAR_TRY(check_intra(local_comm));
+  NEAR_TRY(check_is_intra(local_comm));
   if (local_comm.rank == local_leader) {
     if (peer_comm == nullptr)
       return base::fail(MPI_ERR_COMM, "peer_comm is not a communicator at rank {}, the local leader",

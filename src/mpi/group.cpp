@@ -1,4 +1,5 @@
 // Groups. Source: MPI 5.0, section 7.3.
+#include "mpi/arguments.h"
 #include "mpi/impl.h"
 
 namespace near::mpi::impl {
@@ -39,8 +40,6 @@ Result expand(const Group& group, int n, const int (*ranges)[3], std::vector<int
   }
   return check_distinct(group, ranks);
 }
-
-std::span<const int> as_span(int n, const int* ranks) { return {ranks, static_cast<std::size_t>(n)}; }
 
 } // namespace
 

@@ -1,6 +1,7 @@
 // MPI_Pack and MPI_Unpack: in the native form, which is the packed bytes themselves, and in external32.
 // Source: MPI 5.0, sections 5.2 and 5.3.
 #include "datatype/external32.h"
+#include "mpi/buffer_argument.h"
 #include "mpi/impl.h"
 
 #include <cstring>
@@ -22,10 +23,6 @@ Result check_position(MPI_Count position, MPI_Count size, MPI_Count bytes) {
 Result check_representation(const char* name) {
   if (std::strcmp(name, "external32") == 0) return {};
   return base::fail(MPI_ERR_ARG, "the data representation \"{}\" is not \"external32\"", name);
-}
-
-datatype::Buffer buffer_of(const void* buffer, MPI_Count count, Datatype& type) {
-  return {const_cast<void*>(buffer), count, &type};
 }
 
 const std::byte* at(const void* buffer, MPI_Count position) {

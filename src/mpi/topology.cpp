@@ -1,5 +1,6 @@
 // Virtual topologies. Source: MPI 5.0, chapter 8.
 #include "comm/comm.h"
+#include "mpi/arguments.h"
 #include "mpi/impl.h"
 
 #include <algorithm>
@@ -11,11 +12,6 @@ using comm::neighbours_of;
 using object::Topology;
 
 namespace {
-
-Result check_intra(const Communicator& comm) {
-  if (!comm.is_inter()) return {};
-  return base::fail(MPI_ERR_COMM, "{} is an intercommunicator", object::describe(comm));
-}
 
 /// Finds the communicator's topology; fails if it is not of this kind.
 Result find(const Communicator& comm, int kind, const Topology*& topology) {
@@ -34,8 +30,6 @@ Result check_capacity(int capacity, std::size_t needed, const char* what) {
 std::size_t at_most(int capacity, std::size_t there) {
   return std::min(static_cast<std::size_t>(capacity), there);
 }
-
-std::span<const int> as_span(int n, const int* values) { return {values, static_cast<std::size_t>(n)}; }
 
 Result check_array(int n, const int* values, const char* what) {
   if (n < 0) return base::fail(MPI_ERR_ARG, "there cannot be {} {}", n, what);
@@ -76,7 +70,7 @@ Result Dims_create(int nnodes, int ndims, int* dims) {
 
 Result Cart_create(Communicator& comm_old, int ndims, const int* dims, const int* periods, int reorder,
                    Communicator*& comm_cart) {
-  NEAR_TRY(check_intra(comm_old));
+  NEAR_TRY(check_is_intra(comm_old));
   return comm::create_cartesian(comm_old, as_span(ndims, dims), as_span(ndims, periods), reorder != 0,
                                 comm_cart);
 }
@@ -148,7 +142,7 @@ Result Cart_sub(Communicator& comm, const int* remain_dims, Communicator*& newco
 }
 
 Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* periods, int* newrank) {
-  NEAR_TRY(check_intra(comm));
+  NEAR_TRY(check_is_intra(comm));
   NEAR_TRY(check_array(ndims, periods, "periods"));
   return comm::rank_in_grid(comm, as_span(ndims, dims), as_span(ndims, periods), *newrank);
 }
@@ -157,7 +151,7 @@ Result Cart_map(Communicator& comm, int ndims, const int* dims, const int* perio
 
 Result Graph_create(Communicator& comm_old, int nnodes, const int* index, const int* edges, int reorder,
                     Communicator*& comm_graph) {
-  NEAR_TRY(check_intra(comm_old));
+  NEAR_TRY(check_is_intra(comm_old));
   NEAR_TRY(check_array(nnodes, index, "index"));
   int count = nnodes > 0 ? index[nnodes - 1] : 0;
   NEAR_TRY(check_array(count, edges, "edges"));
@@ -199,7 +193,7 @@ Result Graph_neighbors(Communicator& comm, int rank, int maxneighbors, int* neig
 }
 
 Result Graph_map(Communicator& comm, int nnodes, const int* index, const int* edges, int* newrank) {
-  NEAR_TRY(check_intra(comm));
+  NEAR_TRY(check_is_intra(comm));
   NEAR_TRY(check_array(nnodes, index, "index"));
   int count = nnodes > 0 ? index[nnodes - 1] : 0;
   NEAR_TRY(check_array(count, edges, "edges"));
@@ -212,7 +206,7 @@ Result Dist_graph_create_adjacent(Communicator& comm_old, int indegree, const in
                                   const int* sourceweights, int outdegree, const int* destinations,
                                   const int* destweights, Info* info, int reorder,
                                   Communicator*& comm_dist_graph) {
-  NEAR_TRY(check_intra(comm_old));
+  NEAR_TRY(check_is_intra(comm_old));
   NEAR_TRY(check_array(indegree, sources, "sources"));
   NEAR_TRY(check_array(outdegree, destinations, "destinations"));
   Neighbours neighbours{as_span(indegree, sources), as_span(outdegree, destinations), sourceweights,
@@ -227,7 +221,7 @@ Result Dist_graph_create_adjacent(Communicator& comm_old, int indegree, const in
 Result Dist_graph_create(Communicator& comm_old, int n, const int* sources, const int* degrees,
                          const int* destinations, const int* weights, Info* info, int reorder,
                          Communicator*& comm_dist_graph) {
-  NEAR_TRY(check_intra(comm_old));
+  NEAR_TRY(check_is_intra(comm_old));
   NEAR_TRY(check_array(n, sources, "sources"));
   NEAR_TRY(check_array(n, degrees, "degrees"));
   std::int64_t edges = 0;

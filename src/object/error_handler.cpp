@@ -5,7 +5,7 @@ namespace near::object {
 
 namespace {
 
-constinit Immortal<Pool<ErrorHandler, Kind::error_handler>> pool;
+constinit Immortal<Pool<ErrorHandler, Kind::error_handler>> error_handler_pool;
 
 HandleBits bits_of(MPI_Errhandler handle) {
   return static_cast<HandleBits>(reinterpret_cast<std::uintptr_t>(handle));
@@ -22,7 +22,7 @@ ErrorHandler* make_predefined(MPI_Errhandler handle, ErrorAction action) {
 
 } // namespace
 
-Pool<ErrorHandler, Kind::error_handler>& error_handlers() { return pool.value; }
+Pool<ErrorHandler, Kind::error_handler>& error_handlers() { return error_handler_pool.value; }
 
 ErrorHandler* errors_are_fatal() {
   static ErrorHandler* const handler = make_predefined(MPI_ERRORS_ARE_FATAL, ErrorAction::fatal);
@@ -43,11 +43,11 @@ ErrorHandler* find_error_handler(MPI_Errhandler handle) {
   if (handle == MPI_ERRORS_ARE_FATAL) return errors_are_fatal();
   if (handle == MPI_ERRORS_ABORT) return errors_abort();
   if (handle == MPI_ERRORS_RETURN) return errors_return();
-  return pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
+  return error_handler_pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
 ErrorHandler* make_error_handler(Kind applies_to, void* function) {
-  ErrorHandler* made = pool.value.make();
+  ErrorHandler* made = error_handler_pool.value.make();
   if (made == nullptr) return nullptr;
   made->action = ErrorAction::call;
   made->applies_to = applies_to;
@@ -57,7 +57,7 @@ ErrorHandler* make_error_handler(Kind applies_to, void* function) {
 
 void release(ErrorHandler* handler) {
   if (handler->predefined) return;
-  if (handler->references.add_relaxed(-1) == 1) pool.value.destroy(handler);
+  if (handler->references.add_relaxed(-1) == 1) error_handler_pool.value.destroy(handler);
 }
 
 } // namespace near::object

@@ -9,7 +9,7 @@ namespace near::object {
 
 namespace {
 
-constinit Immortal<Pool<Group, Kind::group>> pool;
+constinit Immortal<Pool<Group, Kind::group>> group_pool;
 constinit ProcessId own{};
 
 /// Up to here a search through 8-byte process ids is at least as fast as hashing.
@@ -45,7 +45,7 @@ int RankIndex::find(std::span<const ProcessId> members, ProcessId process) const
   }
 }
 
-Pool<Group, Kind::group>& groups() { return pool.value; }
+Pool<Group, Kind::group>& groups() { return group_pool.value; }
 
 Group* empty_group() {
   static Group* const group = [] {
@@ -60,12 +60,12 @@ Group* empty_group() {
 
 Group* find_group(MPI_Group handle) {
   if (handle == MPI_GROUP_EMPTY) return empty_group();
-  return pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
+  return group_pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
 }
 
 Group* make_group(std::vector<ProcessId> members) {
   if (members.empty()) return keep(empty_group());
-  Group* made = pool.value.make();
+  Group* made = group_pool.value.make();
   if (made == nullptr) return nullptr;
   made->members = std::move(members);
   auto at = std::find(made->members.begin(), made->members.end(), own);
@@ -75,7 +75,7 @@ Group* make_group(std::vector<ProcessId> members) {
 
 void release(Group* group) {
   if (group->predefined) return;
-  if (group->references.add_relaxed(-1) == 1) pool.value.destroy(group);
+  if (group->references.add_relaxed(-1) == 1) group_pool.value.destroy(group);
 }
 
 ProcessId own_process() { return own; }

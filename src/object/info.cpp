@@ -8,7 +8,7 @@ namespace near::object {
 
 namespace {
 
-constinit Immortal<Pool<Info, Kind::info>> pool;
+constinit Immortal<Pool<Info, Kind::info>> info_pool;
 
 constexpr auto environment_handle = static_cast<HandleBits>(0x131);
 
@@ -37,7 +37,7 @@ bool Info::remove(std::string_view key) {
   return true;
 }
 
-Pool<Info, Kind::info>& infos() { return pool.value; }
+Pool<Info, Kind::info>& infos() { return info_pool.value; }
 
 Info& environment_info() {
   static Info& info = *[] {
@@ -53,10 +53,10 @@ Info& environment_info() {
 Info* find_info(MPI_Info handle) {
   auto bits = reinterpret_cast<std::uintptr_t>(handle);
   if (bits == environment_handle) return &environment_info();
-  return pool.value.find(bits);
+  return info_pool.value.find(bits);
 }
 
-Info* make_info() { return pool.value.make(); }
+Info* make_info() { return info_pool.value.make(); }
 
 Info* copy_info(const Info& from) {
   Info* made = make_info();
@@ -66,7 +66,7 @@ Info* copy_info(const Info& from) {
 
 void release(Info* info) {
   if (info->predefined) return;
-  if (info->references.add_relaxed(-1) == 1) pool.value.destroy(info);
+  if (info->references.add_relaxed(-1) == 1) info_pool.value.destroy(info);
 }
 
 } // namespace near::object

@@ -5,15 +5,17 @@
 namespace near::object {
 
 namespace {
-constinit Immortal<Pool<Window, Kind::window>> pool;
+constinit Immortal<Pool<Window, Kind::window>> window_pool;
 }
 
-Pool<Window, Kind::window>& windows() { return pool.value; }
+Pool<Window, Kind::window>& windows() { return window_pool.value; }
 
-Window* find_window(MPI_Win handle) { return pool.value.find(reinterpret_cast<std::uintptr_t>(handle)); }
+Window* find_window(MPI_Win handle) {
+  return window_pool.value.find(reinterpret_cast<std::uintptr_t>(handle));
+}
 
 Window* make_window(Communicator* communicator) {
-  Window* made = pool.value.make();
+  Window* made = window_pool.value.make();
   if (made == nullptr) {
     release(communicator);
     return nullptr;
@@ -27,7 +29,7 @@ void destroy(Window* window) {
   release(window->communicator);
   release(window->error_handler);
   if (window->info != nullptr) release(window->info);
-  pool.value.destroy(window);
+  window_pool.value.destroy(window);
 }
 
 std::string describe(const Window& window) {

@@ -9,7 +9,7 @@ namespace near::ofi {
 namespace {
 
 /// What the words of a key are.
-enum Word { key, begin_address, bytes_of, is_registered };
+enum KeyWord { mr_key, begin_address, bytes_of, is_registered };
 
 bool is_inside(std::uint64_t at, std::uint64_t bytes, std::uint64_t begin, std::uint64_t whole) {
   return at >= begin && at - begin <= whole && bytes <= whole - (at - begin);
@@ -50,7 +50,7 @@ void copy_runs(Peer& peer, const MemoryKey& memory, std::span<const os::Run> the
   if (!std::all_of(theirs.begin(), theirs.end(), inside)) return access.done(access, MPI_ERR_RMA_RANGE);
   auto copy = std::make_unique<Copy>();
   copy->peer = &peer;
-  copy->key = words[key];
+  copy->key = words[mr_key];
   copy->writes = writes;
   copy->access = &access;
   cut(*copy, memory, theirs, mine);
@@ -74,14 +74,14 @@ Result register_memory(void* address, std::size_t bytes, copy::MemoryKind kind,
   fid_mr* memory = nullptr;
   NEAR_TRY(self.endpoint.expose(address, bytes, true, memory));
   made.handle = reinterpret_cast<std::uint64_t>(memory);
-  made.key.words[key] = fi_mr_key(memory);
-  self.registered[made.key.words[key]] = {address, bytes};
+  made.key.words[mr_key] = fi_mr_key(memory);
+  self.registered[made.key.words[mr_key]] = {address, bytes};
   return {};
 }
 
 void deregister_memory(const transport::Registration& registration) {
   if (registration.handle == 0) return;
-  state().registered.erase(registration.key.words[key]);
+  state().registered.erase(registration.key.words[mr_key]);
   Endpoint::release(reinterpret_cast<fid_mr*>(registration.handle));
 }
 
@@ -105,7 +105,7 @@ void apply_atomic(transport::Peer& at, const MemoryKey& memory, std::uint64_t ad
   Peer& peer = own(at);
   if (memory.words[is_registered] == 0) return access.done(access, MPI_ERR_UNSUPPORTED_OPERATION);
   State& self = state();
-  const AtomicBody body{self.next_cookie++, memory.words[key], address, operation};
+  const AtomicBody body{self.next_cookie++, memory.words[mr_key], address, operation};
   self.atomics[body.cookie] = {&peer, &access, operation.before, operation.bytes};
   ++peer.accesses;
   send(peer, Message::atomic, &body, sizeof body);

@@ -22,7 +22,7 @@ constexpr std::uint64_t longest_read = 64 << 20;
 /// How many packets messages that are sent in pieces occupy together.
 constexpr std::uint32_t packets_for_pieces = 32;
 
-enum Word { cookie, address, key, readable, claimed, in_train };
+enum RtsWord { cookie, address, key, readable, claimed, in_train };
 
 /// Removes the entry and returns what it held.
 template <class Table>

@@ -6,6 +6,8 @@
 
 namespace near::os {
 
+inline constexpr std::uint64_t millisecond_ns = 1'000'000, second_ns = 1'000'000'000;
+
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t monotonic_ns();
 

@@ -14,7 +14,7 @@ namespace {
 constexpr int most_levels = 4;
 
 /// The number in a file of /sys; -1 if there is none.
-int number_in(const std::string& path) {
+int number_or_none(const std::string& path) {
   int number = -1;
   (void)read_number(read_file(path), number);
   return number;
@@ -23,8 +23,8 @@ int number_in(const std::string& path) {
 /// The node of the device of an interface, or of the device that carries it: a virtual machine's NIC (virtio) is a part of a PCI
 /// device, which alone has a node.
 int node_of_device(const std::string& folder) {
-  const int node = number_in(folder + "/numa_node");
-  return node >= 0 ? node : number_in(folder + "/../numa_node");
+  const int node = number_or_none(folder + "/numa_node");
+  return node >= 0 ? node : number_or_none(folder + "/../numa_node");
 }
 
 /// The interfaces of which this one consists: the kernel has a link "lower_eth0" for each.

@@ -16,11 +16,6 @@ namespace {
 /// The most messages and answers under way, and their bytes.
 constexpr std::size_t most_moving = 1024, most_moving_bytes = 8 << 20;
 
-Result end(p2p::Request*& request) {
-  MPI_Request handle = p2p::public_handle(*request);
-  return p2p::finish(handle, *std::exchange(request, nullptr), MPI_STATUS_IGNORE, false);
-}
-
 void finish_all(std::vector<Pending>& operations, int error) {
   for (const Pending& each : std::exchange(operations, {})) each->finish(Where::target, error);
 }

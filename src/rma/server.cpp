@@ -26,11 +26,6 @@ bool is_operation(const CallHead& head, MPI_Op operation) {
 }
 bool is_no_op(const CallHead& head) { return is_operation(head, MPI_NO_OP); }
 
-Result end(p2p::Request*& request) {
-  MPI_Request handle = p2p::public_handle(*request);
-  return p2p::finish(handle, *std::exchange(request, nullptr), MPI_STATUS_IGNORE, false);
-}
-
 } // namespace
 
 void Server::advance() {

@@ -31,7 +31,7 @@ Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
 }
 
 /// The largest number of pieces that the kernel accepts on each side of a call (IOV_MAX).
-constexpr std::size_t most_pieces = 1024;
+constexpr std::size_t most_pieces_at_once = 1024;
 
 /// As many packed bytes of both buffers, from `at` on, as one system call moves, in pieces.
 struct Batch {
@@ -41,12 +41,12 @@ struct Batch {
 
   void fill_there(const Buffer& buffer, MPI_Count at, MPI_Count most) {
     there_pieces.clear();
-    bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces);
+    bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces_at_once);
   }
   /// Reduces the batch to the bytes for which there are pieces on this side too.
   void fill_here(const Buffer& buffer, MPI_Count at) {
     here_pieces.clear();
-    MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces);
+    MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces_at_once);
     for (; bytes > covered; there_pieces.pop_back()) {
       auto last = static_cast<MPI_Count>(there_pieces.back().bytes);
       if (bytes - last >= covered) {

@@ -105,9 +105,9 @@ Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::s
   return made;
 }
 
-class Measurement {
+class BlockMeasurement {
 public:
-  explicit Measurement(const std::array<std::uint32_t, profile::levels - 1>& caches) : caches_(caches) {}
+  explicit BlockMeasurement(const std::array<std::uint32_t, profile::levels - 1>& caches) : caches_(caches) {}
   bool reserve() {
     arena_.reset(new (std::nothrow) std::byte[arena_bytes + 4096]);
     packed_.reset(new (std::nothrow) std::byte[arena_bytes]);
@@ -253,7 +253,7 @@ Result measure_blocks(std::uint64_t budget_ns, BlockCosts& costs) {
     costs.caches[level] =
         known != 0 && known <= UINT32_MAX ? static_cast<std::uint32_t>(known) : usual_caches[level];
   }
-  Measurement measurement(costs.caches);
+  BlockMeasurement measurement(costs.caches);
   if (!measurement.reserve())
     return base::fail(base::Code::no_memory, "there is no memory for the blocks to copy ({} MiB)",
                       2 * arena_bytes >> 20);

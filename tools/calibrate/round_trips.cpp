@@ -16,25 +16,25 @@ namespace near::calibrate {
 
 namespace {
 
-enum Next : std::int32_t { again, another, stop };
+enum NextRound : std::int32_t { again, another, stop };
 
 /// The first batch opens the pair's lane and finds cold memory. Of each size at least two are measured, however busy the machine is.
 constexpr int round_trips = 100, batches = 9, fewest_batches = 2;
 
 /// What arrivals set.
-struct Arrived {
+struct LastMessage {
   bool message = false;
   std::int32_t tag = 0;
   transport::Buffer into;
 };
-Arrived& arrived() {
-  static Arrived one;
+LastMessage& last_message() {
+  static LastMessage one;
   return one;
 }
 
 void receive() {
-  transport::wait_until([](void*) { return arrived().message; }, nullptr);
-  arrived().message = false;
+  transport::wait_until([](void*) { return last_message().message; }, nullptr);
+  last_message().message = false;
 }
 
 struct Sent {
@@ -71,7 +71,7 @@ std::uint32_t half_of(std::uint64_t took_ns) {
 } // namespace
 
 void on_short_message(transport::Arrival& arrival) {
-  Arrived& here = arrived();
+  LastMessage& here = last_message();
   datatype::unpack_arrived(here.into, 0, arrival.payload, static_cast<MPI_Count>(arrival.envelope.bytes));
   here.tag = arrival.envelope.tag;
   here.message = true;
@@ -87,7 +87,7 @@ void exchange_short_messages(const Run& run, std::uint32_t rank, int results) {
   const std::size_t sizes = run.type == nullptr ? profile::short_sizes.size() : 1;
   for (std::size_t size = 0; size < sizes; ++size) {
     const Buffers buffers = buffers_of(run, size, out.get(), in.get());
-    arrived().into = buffers.in;
+    last_message().into = buffers.in;
     const auto send_one = [&](std::int32_t tag) {
       send({other, {0, 0, tag, static_cast<std::uint64_t>(buffers.out.bytes())}, buffers.out});
     };
@@ -95,8 +95,8 @@ void exchange_short_messages(const Run& run, std::uint32_t rank, int results) {
       do {
         send_one(again);
         receive();
-      } while (arrived().tag == again);
-      if (arrived().tag == stop) return;
+      } while (last_message().tag == again);
+      if (last_message().tag == stop) return;
       continue;
     }
     Measurement measurement{.size_class = static_cast<std::uint32_t>(size)};

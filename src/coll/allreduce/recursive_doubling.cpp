@@ -8,7 +8,7 @@ namespace near::coll {
 namespace {
 
 /// Both sides of an exchange compute lower op higher, so the result has the same bits everywhere.
-struct Verbs {
+struct DoublingVerbs {
   CollectiveGroup& group;
   const Call& call;
   Partial& partial;
@@ -36,7 +36,7 @@ struct Verbs {
 Result allreduce_recursive_doubling(CollectiveGroup& group, const Call& call) {
   const pattern::Doubling own(group.rank(), group.size());
   Partial partial(group, *call.operation, call.send, call.receive.address);
-  NEAR_TRY(pattern::double_up(own, Verbs{group, call, partial}));
+  NEAR_TRY(pattern::double_up(own, DoublingVerbs{group, call, partial}));
   return own.rests() ? Result{} : partial.settle();
 }
 

@@ -8,7 +8,7 @@
 namespace near::coll {
 namespace {
 
-struct Verbs {
+struct ChainVerbs {
   Levels& levels;
   const Buffer& packed;
 
@@ -44,8 +44,8 @@ Result broadcast_by_machine(CollectiveGroup& group, const Call& call) {
   if (!contiguous && is_root) NEAR_TRY(group.copy(call.receive, packed));
   const Machines& machines = levels.machines();
   const pattern::Chain chain(machines.count(), machines.index_of(call.root), machines.own());
-  NEAR_TRY(
-      pattern::pass_along(chain, pattern::chunks_of_chain(bytes), levels.leads(), Verbs{levels, packed}));
+  NEAR_TRY(pattern::pass_along(chain, pattern::chunks_of_chain(bytes), levels.leads(),
+                               ChainVerbs{levels, packed}));
   return contiguous || is_root ? Result{} : group.copy(packed, call.receive);
 }
 

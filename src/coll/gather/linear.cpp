@@ -7,7 +7,7 @@ namespace {
 
 /// Receives under way at the root: enough that it never waits for one slow rank, few enough that memory for
 /// them does not grow with the group.
-constexpr std::size_t window = 8;
+constexpr std::size_t most_receives = 8;
 
 template <class BlockOf>
 Result collect(CollectiveGroup& group, const Call& call, BlockOf block_of) {
@@ -19,7 +19,7 @@ Result collect(CollectiveGroup& group, const Call& call, BlockOf block_of) {
     const Buffer into = block_of(from);
     if (into.bytes() == 0) continue; // the sender knows that too: the signatures are equal
     NEAR_TRY(group.start_receive(into, from));
-    NEAR_TRY(group.finish_until(window - 1));
+    NEAR_TRY(group.finish_until(most_receives - 1));
   }
   return group.finish_all();
 }

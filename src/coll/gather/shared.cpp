@@ -9,7 +9,7 @@ namespace near::coll {
 namespace {
 
 /// As in gather/linear.cpp.
-constexpr std::size_t messages_at_root = 8;
+constexpr std::size_t root_receives = 8;
 
 } // namespace
 
@@ -58,7 +58,7 @@ Result gatherv_shared(CollectiveGroup& group, const Call& call) {
   for (int step = 1; step < size; ++step) {
     const int from = (call.root + step) % size;
     NEAR_TRY(blocks.start_receive(from, call.receive_blocks.at(from)));
-    blocks.finish_until(messages_at_root - 1);
+    blocks.finish_until(root_receives - 1);
   }
   NEAR_TRY(group.copy(call.send, call.receive_blocks.at(call.root)));
   return blocks.finish();

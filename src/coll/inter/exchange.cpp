@@ -10,7 +10,7 @@ namespace near::coll {
 namespace {
 
 template <class SendBlock, class ReceiveBlock>
-Result exchange(CollectiveGroup& across, SendBlock send_block, ReceiveBlock receive_block) {
+Result exchange_across(CollectiveGroup& across, SendBlock send_block, ReceiveBlock receive_block) {
   const int rank = across.rank(), peers = across.peers(), rounds = std::max(across.size(), peers);
   for (int round = 0; round < rounds; ++round) {
     const int to = (rank + round) % rounds, from = (rank - round + rounds) % rounds;
@@ -30,20 +30,20 @@ Result exchange(CollectiveGroup& across, SendBlock send_block, ReceiveBlock rece
 } // namespace
 
 Result inter_allgather(Groups& groups, const Call& call) {
-  return exchange(
+  return exchange_across(
       groups.across, [&](int) { return call.send; }, [&](int rank) { return block(call.receive, rank); });
 }
 Result inter_allgatherv(Groups& groups, const Call& call) {
-  return exchange(
+  return exchange_across(
       groups.across, [&](int) { return call.send; }, [&](int rank) { return call.receive_blocks.at(rank); });
 }
 Result inter_alltoall(Groups& groups, const Call& call) {
-  return exchange(
+  return exchange_across(
       groups.across, [&](int rank) { return block(call.send, rank); },
       [&](int rank) { return block(call.receive, rank); });
 }
 Result inter_alltoallv(Groups& groups, const Call& call) {
-  return exchange(
+  return exchange_across(
       groups.across, [&](int rank) { return call.send_blocks.at(rank); },
       [&](int rank) { return call.receive_blocks.at(rank); });
 }

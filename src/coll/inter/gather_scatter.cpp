@@ -9,7 +9,7 @@ namespace {
 constexpr std::size_t receive_window = 8, send_window = 4;
 
 template <class BlockOf>
-Result collect(CollectiveGroup& across, const Call& call, BlockOf block_of) {
+Result collect_across(CollectiveGroup& across, const Call& call, BlockOf block_of) {
   if (call.root == MPI_PROC_NULL) return {};
   if (call.root != MPI_ROOT) return call.send.bytes() != 0 ? across.send(call.send, call.root) : Result{};
   for (int from = 0; from < across.peers(); ++from) {
@@ -22,7 +22,7 @@ Result collect(CollectiveGroup& across, const Call& call, BlockOf block_of) {
 }
 
 template <class BlockOf>
-Result hand_out(CollectiveGroup& across, const Call& call, BlockOf block_of) {
+Result hand_out_across(CollectiveGroup& across, const Call& call, BlockOf block_of) {
   if (call.root == MPI_PROC_NULL) return {};
   if (call.root != MPI_ROOT)
     return call.receive.bytes() != 0 ? across.receive(call.receive, call.root) : Result{};
@@ -38,16 +38,16 @@ Result hand_out(CollectiveGroup& across, const Call& call, BlockOf block_of) {
 } // namespace
 
 Result inter_gather(Groups& groups, const Call& call) {
-  return collect(groups.across, call, [&](int rank) { return block(call.receive, rank); });
+  return collect_across(groups.across, call, [&](int rank) { return block(call.receive, rank); });
 }
 Result inter_gatherv(Groups& groups, const Call& call) {
-  return collect(groups.across, call, [&](int rank) { return call.receive_blocks.at(rank); });
+  return collect_across(groups.across, call, [&](int rank) { return call.receive_blocks.at(rank); });
 }
 Result inter_scatter(Groups& groups, const Call& call) {
-  return hand_out(groups.across, call, [&](int rank) { return block(call.send, rank); });
+  return hand_out_across(groups.across, call, [&](int rank) { return block(call.send, rank); });
 }
 Result inter_scatterv(Groups& groups, const Call& call) {
-  return hand_out(groups.across, call, [&](int rank) { return call.send_blocks.at(rank); });
+  return hand_out_across(groups.across, call, [&](int rank) { return call.send_blocks.at(rank); });
 }
 
 } // namespace near::coll

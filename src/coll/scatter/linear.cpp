@@ -7,7 +7,7 @@ namespace {
 
 /// The number of sends under way at the root. If the kernel copies, all receivers read the root's memory at the same
 /// time and contend for its page tables: a few are faster than many.
-constexpr std::size_t window = 4;
+constexpr std::size_t most_sends = 4;
 
 template <class BlockOf>
 Result hand_out(CollectiveGroup& group, const Call& call, BlockOf block_of) {
@@ -18,7 +18,7 @@ Result hand_out(CollectiveGroup& group, const Call& call, BlockOf block_of) {
     const Buffer from = block_of(to);
     if (from.bytes() == 0) continue; // the receiver knows that too: the signatures are equal
     NEAR_TRY(group.start_send(from, to));
-    NEAR_TRY(group.finish_until(window - 1));
+    NEAR_TRY(group.finish_until(most_sends - 1));
   }
   NEAR_TRY(group.copy(block_of(rank), call.receive));
   return group.finish_all();

@@ -8,7 +8,7 @@ namespace near::coll {
 namespace {
 
 /// As in scatter/linear.cpp.
-constexpr std::size_t messages_at_root = 4;
+constexpr std::size_t root_sends = 4;
 
 } // namespace
 
@@ -59,7 +59,7 @@ Result scatterv_shared(CollectiveGroup& group, const Call& call) {
     const Buffer& part = parts[static_cast<std::size_t>(to)];
     if (!is_message(part.bytes(), size)) continue;
     NEAR_TRY(group.start_send(part, to));
-    NEAR_TRY(group.finish_until(messages_at_root - 1));
+    NEAR_TRY(group.finish_until(root_sends - 1));
   }
   NEAR_TRY(group.copy(call.send_blocks.at(rank), call.receive));
   return group.finish_all();
