@@ -30,5 +30,6 @@ function(near_embed target file header namespace name)
     DEPENDS ${file} ${script}
     COMMENT "Embedding ${file}"
     VERBATIM)
+  set_source_files_properties(${output} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON) # clang-tidy looks at all sources before it exists
   target_sources(${target} PRIVATE ${output})
 endfunction()
