@@ -1,6 +1,8 @@
 # Reads src/layers.txt and makes one static library per layer, `near_<layer>`, whose include roots hold only what
 # the layer may see: an include of anything else is "file not found", not a matter for review.
 
+include(${CMAKE_CURRENT_LIST_DIR}/Together.cmake)
+
 set(NEAR_LAYER_ROOTS ${CMAKE_BINARY_DIR}/roots)
 
 # near_read_layers(): sets NEAR_LAYERS (in file order), and for each of them NEAR_LAYER_<name>_NUMBER, _FOLDER and
