@@ -52,11 +52,11 @@ def builds():
 def steps():
     """What needs none of the builds, and waits much of its time."""
     killed = ["test/test_kills_in_traffic.py", "test/launch/test_kills.py"]
-    # Whatever jobs run beside these.
+    # These do not depend on which other jobs run.
     side_by_side = ["test/abi", "test/bench", "test/machines", "test/python", "test/surface", "test/test_rows.py", "test/test_stats.py", "gen"]
     elsewhere = ["test/house", "test/kill", "test/net", *killed, *side_by_side]
     yield "drivers side by side", [*PYTEST, "-n", JOBS, *side_by_side]
-    # Other jobs would take the processors that these expect to get, or that they count yields on.
+    # Other jobs would take the processors that these expect to get, and change the yields that they count.
     yield "drivers one by one", [*PYTEST, "test", *(f"--ignore={path}" for path in elsewhere)]
     yield "jobs that are killed", [*WITHOUT_GROUPS, *PYTEST, *killed]
     # Most of its cases wait for something to be noticed, whatever the number of processors.
