@@ -39,10 +39,12 @@ def end_of(process):
         _, status, usage = os.wait4(process.pid, 0)
     except BaseException:
         process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)  # for what it puts back (dev/without_session_groups)
-        process.kill()
-        process.wait()
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)  # for what it puts back (dev/without_session_groups)
+        finally:
+            process.kill()
+            process.wait()
         raise
     process.returncode = os.waitstatus_to_exitcode(status)
     return process.returncode == 0, usage.ru_utime + usage.ru_stime

@@ -13,6 +13,7 @@ from steps import ROOT, run_steps
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=short"]
 SANITIZED = "-fsanitize=address,undefined -fno-sanitize-recover=all"
 JOBS = str(os.cpu_count())
+LOOKS_AT_OBJECTS = "test/surface/test_symbols.py::test_no_object_of_ours_calls_an_mpi_function"  # of a build without LTO
 # For steps that kill processes.
 WITHOUT_GROUPS = ["dev/without_session_groups"] if os.environ.get("CI") else []
 
@@ -55,7 +56,7 @@ def steps():
     # These do not depend on which other jobs run.
     side_by_side = ["test/abi", "test/bench", "test/machines", "test/python", "test/surface", "test/test_rows.py", "test/test_stats.py", "gen"]
     elsewhere = ["test/house", "test/kill", "test/net", *killed, *side_by_side]
-    yield "drivers side by side", [*PYTEST, "-n", JOBS, *side_by_side]
+    yield "drivers side by side", [*PYTEST, "-n", JOBS, *side_by_side, f"--deselect={LOOKS_AT_OBJECTS}"]
     # Other jobs would take the processors that these expect to get, and change the yields that they count.
     yield "drivers one by one", [*PYTEST, "test", *(f"--ignore={path}" for path in elsewhere)]
     yield "jobs that are killed", [*WITHOUT_GROUPS, *PYTEST, *killed]
@@ -72,6 +73,7 @@ def steps():
 
 
 def steps_on_builds():
+    yield "calls between objects", [*PYTEST, LOOKS_AT_OBJECTS]
     yield "unit tests, address and undefined sanitizers", ctest("asan")
     yield "queue tests, thread sanitizer", ctest("tsan", "-R", "^unit[.]queue[.]")
     yield "rows with threads, thread sanitizer", [*PYTEST, "test/test_rows.py", "-k", "threads", f"--prefix={PREFIX['tsan']}",

@@ -39,7 +39,7 @@ void give_estimates(const Job& job, segment::Segment& segment) {
   if (found) segment.header().estimates = profile::estimates_of(known);
 }
 
-constexpr std::uint64_t pids_inbox_key = 1, pids_key = 2;
+constexpr std::uint64_t front_end_signals_key = 1, pids_key = 2;
 
 /// Receives the process numbers of the ranks from the supervisor, for debuggers.
 class Pids {
@@ -187,7 +187,7 @@ int run_job(const Job& job, char** environment) {
   os::SignalInbox inbox;
   os::Poller poller;
   if (!inbox.open(signals).ok() || !poller.open().ok() ||
-      !poller.add(inbox.descriptor(), pids_inbox_key).ok())
+      !poller.add(inbox.descriptor(), front_end_signals_key).ok())
     return complain();
 
   int pids_from = -1, pids_to = -1;
