@@ -2,6 +2,7 @@
 #include "launch/agent.h"
 
 #include "launch/agent_part.h"
+#include "launch/keys.h"
 #include "launch/relay.h"
 #include "launch/run.h"
 #include "launch/silence.h"
@@ -27,7 +28,7 @@ namespace {
 using machines::Frame;
 using machines::Kind;
 
-constexpr std::uint64_t orders_key = 1, signals_key = 2, bell_key = 3;
+constexpr std::uint64_t key_orders = 2;      ///< beside key_signals and key_bell
 constexpr std::uint64_t key_part = 16;       ///< and the two after it
 constexpr std::uint64_t key_relay = 1u << 8; ///< and all after it
 
@@ -66,9 +67,9 @@ Result Agent::start() {
   NEAR_TRY(poller_.open());
   NEAR_TRY(part_.fork()); // before any thread exists
   NEAR_TRY(greet());
-  NEAR_TRY(poller_.add(0, orders_key));
-  NEAR_TRY(poller_.add(inbox_.descriptor(), signals_key));
-  NEAR_TRY(poller_.add(bell_.descriptor(), bell_key));
+  NEAR_TRY(poller_.add(0, key_orders));
+  NEAR_TRY(poller_.add(inbox_.descriptor(), key_signals));
+  NEAR_TRY(poller_.add(bell_.descriptor(), key_bell));
   NEAR_TRY(to_mpiexec_.start(bell_));
   return part_.start(poller_, key_part, bell_);
 }
@@ -169,9 +170,9 @@ int Agent::run() {
     poller_.wait(std::min({silence_.wait_ms(), part_.wait_ms(), relay_.wait_ms()}), keys);
     for (const std::uint64_t key : keys) {
       switch (key) {
-      case orders_key: take_orders(); break;
-      case signals_key: take_signals(); break;
-      case bell_key:
+      case key_orders: take_orders(); break;
+      case key_signals: take_signals(); break;
+      case key_bell:
         bell_.quiet();
         part_.bell_rang();
         if (to_mpiexec_.broken()) lose_connection();

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "launch/control.h"
 #include "launch/debugger.h"
+#include "launch/keys.h"
 #include "launch/outcome.h"
 #include "launch/supervisor.h"
 #include "os/descriptor.h"
@@ -39,7 +40,7 @@ void give_estimates(const Job& job, segment::Segment& segment) {
   if (found) segment.header().estimates = profile::estimates_of(known);
 }
 
-constexpr std::uint64_t front_end_signals_key = 1, pids_key = 2;
+constexpr std::uint64_t key_pids = 2; ///< beside key_signals
 
 /// Receives the process numbers of the ranks from the supervisor, for debuggers.
 class Pids {
@@ -83,7 +84,7 @@ os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& in
   for (;;) {
     poller.wait(-1, keys);
     bool over = false;
-    if (std::find(keys.begin(), keys.end(), pids_key) != keys.end()) {
+    if (std::find(keys.begin(), keys.end(), key_pids) != keys.end()) {
       if (pids.take(job.application_of.size(), over)) tell_debugger_of(job, pids.list());
       if (over) {
         poller.remove(pids_from);
@@ -186,12 +187,11 @@ int run_job(const Job& job, char** environment) {
   if (!os::become_subreaper().ok()) return complain();
   os::SignalInbox inbox;
   os::Poller poller;
-  if (!inbox.open(signals).ok() || !poller.open().ok() ||
-      !poller.add(inbox.descriptor(), front_end_signals_key).ok())
+  if (!inbox.open(signals).ok() || !poller.open().ok() || !poller.add(inbox.descriptor(), key_signals).ok())
     return complain();
 
   int pids_from = -1, pids_to = -1;
-  if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, pids_key).ok()) return complain();
+  if (!os::make_pipe(pids_from, pids_to).ok() || !poller.add(pids_from, key_pids).ok()) return complain();
   if (is_debugged() || job.part.debugged) hold(segment);
 
   std::fflush(nullptr);

@@ -3,6 +3,7 @@
 #include "rma/remote.h"
 
 #include "comm/exchange.h"
+#include "rma/completed.h"
 #include "rma/direct.h"
 #include "rma/wire.h"
 

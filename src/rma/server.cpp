@@ -2,6 +2,7 @@
 #include "rma/server.h"
 
 #include "comm/exchange.h"
+#include "rma/completed.h"
 #include "rma/elements.h"
 
 #include <algorithm>

@@ -9,11 +9,9 @@
 #pragma once
 
 #include "object/object.h"
-#include "p2p/p2p.h"
 #include "rma/runs.h"
 
 #include <cstdint>
-#include <utility>
 
 namespace near::rma {
 
@@ -52,11 +50,5 @@ struct Answer {
 
 /// Tags on the user channel of the window's communicator, on which nothing else is sent.
 inline constexpr int call_tag = 0, first_answer_tag = 1, last_answer_tag = 0x3fffffff;
-
-/// Ends a request that is complete, and returns its error.
-inline base::Result end(p2p::Request*& request) {
-  MPI_Request handle = p2p::public_handle(*request);
-  return p2p::finish(handle, *std::exchange(request, nullptr), MPI_STATUS_IGNORE, false);
-}
 
 } // namespace near::rma
