@@ -62,7 +62,7 @@ TEST(LongTurns, two_long_yields_of_one_wait_make_the_next_ones_sleep) {
   ASSERT_FALSE(turns.begins_asleep(read_clock));
   for (int i = 0; i < 2; ++i) turns.yielded(3 * ms, now += 3 * ms);
   EXPECT_TRUE(turns.asleep());
-  now += 50 * ms; // the rest of this wait is no part of the waits that sleep
+  now += 200 * ms; // the rest of this wait is no part of the waits that sleep
   for (std::uint32_t i = 0; i < LongTurns::fewest_sleeps; ++i) ASSERT_TRUE(wait(turns, us, 30 * us));
   EXPECT_FALSE(turns.begins_asleep(read_clock));
   for (std::uint32_t i = 0; i < LongTurns::fewest_borne; ++i) turns.yielded(3 * ms, now += 3 * ms);
