@@ -1,5 +1,6 @@
-# Builds with the address or thread sanitizer, and clang-tidy, compile several files of a layer at once: headers take half of a file's
-# time. The exceptions are in CMakeLists.txt. All other builds compile each file alone, so a missing include remains an error. Names in the anonymous namespaces of a layer must differ.
+# Builds with the address or thread sanitizer, and clang-tidy, compile several files of a layer at once, since headers take half of a
+# file's time. CMakeLists.txt has the exceptions. All other builds compile each file alone, so a missing include remains an error.
+# Names in the anonymous namespaces of a layer must differ.
 
 set(together OFF)
 if(NEAR_SANITIZE)
