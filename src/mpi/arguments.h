@@ -9,7 +9,7 @@
 
 namespace near::mpi::impl {
 
-/// The `n` numbers at `values`.
+/// The `n` numbers at `values`. `n` must have been found not to be negative.
 inline std::span<const int> as_span(int n, const int* values) {
   return {values, static_cast<std::size_t>(n)};
 }

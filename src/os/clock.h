@@ -6,6 +6,7 @@
 
 namespace near::os {
 
+/// Their numbers of nanoseconds.
 inline constexpr std::uint64_t millisecond_ns = 1'000'000, second_ns = 1'000'000'000;
 
 /// CLOCK_MONOTONIC in nanoseconds.

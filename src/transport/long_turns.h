@@ -25,7 +25,7 @@ public:
   }
   /// Whether waits sleep at once now.
   bool asleep() const { return sleeping_; }
-  /// One or more yields of a wait took this time together, until `now`.
+  /// Records that consecutive yields of a wait took `took_ns` and ended at `now`.
   void yielded(std::uint64_t took_ns, std::uint64_t now) {
     if (took_ns < long_ns || waits_ == 0 || sleeping_) return;
     if (began_ == 0) began_ = now - took_ns;
