@@ -1,74 +1,20 @@
 // Waiting: a thread polls for a while, then sleeps on this rank's doorbell.
 #include "os/clock.h"
-#include "os/descriptor.h"
 #include "os/futex.h"
 #include "transport/competition.h"
-#include "transport/doorbell.h"
 #include "transport/lock_pause.h"
 #include "transport/long_turns.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
+#include "transport/sleeping.h"
 
 #include <algorithm>
-#include <array>
-#include <vector>
 
 namespace near::transport {
 
 WaitSettings wait_settings;
 
 namespace {
-
-segment::Doorbell& own_doorbell() {
-  static segment::Doorbell unheard{}; // without a node transport, no process rings
-  return wait_settings.doorbell != nullptr ? *wait_settings.doorbell : unheard;
-}
-
-/// The words of the locks that threads of this process wait for. Never destroyed.
-auto& awaited_locks = *new std::vector<base::Atomic<std::uint64_t>*>;
-
-/// Whether anything waits for a slot of a peer, for a packet, or for a lock.
-bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_control(); }
-
-/// Registers this process for everything that it waits for. Whatever is freed from here on wakes this process;
-/// whatever was freed before is found by the next check.
-[[gnu::cold]] void register_as_waiter() {
-  const std::uint64_t us = std::uint64_t{1} << memory::space().row % 64;
-  register_with_transports();
-  for (auto* waiters : awaited_locks) FlowControlCalls::add_waiter(*waiters, us);
-  FlowControlCalls::before_recheck(wait_settings.fences);
-}
-
-/// The last check before a sleep.
-bool has_changed_or_arrived() {
-  if (!Watch::exists()) return has_arrived();
-  const EngineLock lock;
-  return Watch::any_changed() || has_arrived();
-}
-
-/// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
-/// descriptors: where a transport has one, this process sleeps on the descriptors, and checks its bell and its
-/// messages every millisecond (WaitSettings::descriptor_sleep_ns).
-void sleep(segment::Doorbell& doorbell, std::uint32_t rung, std::uint64_t timeout_ns) {
-  std::array<int, 4> found{};
-  const std::size_t count = descriptors(found);
-  if (count == 0) {
-    DoorbellCalls::sleep(doorbell.sleeping, doorbell.bell, rung, wait_settings.fences, timeout_ns,
-                         has_changed_or_arrived);
-    return;
-  }
-  const std::uint64_t slice_ns = wait_settings.descriptor_sleep_ns;
-  for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(doorbell.bell) == rung;
-       slept += slice_ns)
-    if (has_changed_or_arrived() || os::wait_until_readable(std::span(found).first(count), slice_ns)) return;
-}
-
-/// How long to sleep where a transport is silent: 1/16 of the time for which nothing has come, so that what arrives is
-/// noticed soon in proportion, at most 1 ms, which costs less than 1% of a processor.
-std::uint64_t nap_ns(std::uint64_t quiet_ns) {
-  constexpr std::uint64_t longest = 1'000'000;
-  return std::min(quiet_ns / 16, longest);
-}
 
 /// For how long a wait in which nothing comes polls before it sleeps, in nanoseconds. With more ranks than processors, what is
 /// under way does not count: another rank needs the processor, and perhaps to make it move.
@@ -355,12 +301,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      if (any_is_silent()) {
-        const os::PunctualSleep punctual;
-        sleep(bell, rung, std::min(sleep_ns, nap_ns(quiet_ns)));
-      } else {
-        sleep(bell, rung, sleep_ns);
-      }
+      sleep_until_rung(bell, rung, sleep_ns, quiet_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     waiting.leader_sleeps = false;
@@ -384,17 +325,6 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     wait_among_threads(done, argument, check);
   else
     poll_and_sleep(done, argument);
-}
-
-AwaitedLock::AwaitedLock(base::Atomic<std::uint64_t>& waiters) : waiters_(waiters) {
-  awaited_locks.push_back(&waiters);
-}
-AwaitedLock::~AwaitedLock() {
-  awaited_locks.erase(std::find(awaited_locks.begin(), awaited_locks.end(), &waiters_));
-}
-
-void lock_was_left(base::Atomic<std::uint64_t>& waiters) {
-  FlowControlCalls::wake_waiters(waiters, wait_settings.fences, raise_bells);
 }
 
 } // namespace near::transport

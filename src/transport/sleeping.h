@@ -1,0 +1,25 @@
+// Sleeping: what a process asks to be told, and how it sleeps until it is told (waiting.cpp decides when).
+#pragma once
+
+#include "transport/doorbell.h"
+#include "transport/registry.h"
+
+#include <cstdint>
+
+namespace near::transport {
+
+/// The doorbell on which this process sleeps.
+segment::Doorbell& own_doorbell();
+
+/// Whether anything waits for a slot of a peer, for a packet, or for a lock.
+bool needs_announcements();
+/// Registers this process for everything that it waits for. Whatever is freed from here on wakes this process;
+/// whatever was freed before is found by the next check.
+void register_as_waiter();
+
+/// Sleeps until the bell is no longer `rung`, a message is there, or `sleep_ns` are over; earlier where a transport is silent: then
+/// `quiet_ns`, the time for which nothing has come, determines for how long. Call it without the engine lock.
+void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
+                      std::uint64_t quiet_ns);
+
+} // namespace near::transport
