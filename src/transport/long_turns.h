@@ -4,8 +4,8 @@
 // queue and gives up what the scheduler owes it: to a program that computes, it gives the processor for a whole time slice. A thread that
 // is woken takes the processor back at once. Which of the two costs less depends on the other program, its niceness, and the kernel's
 // settings, so both are measured: by the time for each wait, including what the program does between its waits. Waits yield until some
-// yields have taken very long. Then a number of waits sleep. If these took less time each, twice as many sleep the next time; otherwise,
-// twice as many long yields pass before waits sleep again.
+// yields have taken very long. Then a number of waits sleep. If a wait that sleeps takes less time in the mean, twice as many sleep the next
+// time; otherwise, twice as many long yields pass before waits sleep again. Long yields come in bursts, so the means are of several times.
 #pragma once
 
 #include <algorithm>
@@ -30,10 +30,13 @@ public:
     if (took_ns < long_ns || waits_ == 0 || sleeping_) return;
     if (began_ == 0) began_ = now - took_ns;
     if (++long_yields_ < borne_) return;
-    yield_cost_ = (now - began_) / waits_;
+    of_yields_.add(now - began_, waits_);
     sleeping_ = true;
     begin(now);
   }
+
+  /// The time since waits began to yield, or to sleep, includes a wait that took long for other reasons. It begins again.
+  void forget() { begin(0); }
 
   /// Ranks take turns of some microseconds; a time slice is 3 ms or more.
   static constexpr std::uint64_t long_ns = 1'000'000;
@@ -41,14 +44,32 @@ public:
   /// lose less than a time slice.
   static constexpr std::uint32_t fewest_borne = 2, most_borne = 64, fewest_sleeps = 16, most_sleeps = 1024;
 
+  /// What waits that take longer wait for is something else than a processor.
+  static constexpr std::uint64_t other_reasons_ns = 100'000'000;
+
 private:
+  /// The time for each wait, of which the last ones count most.
+  class Cost {
+  public:
+    void add(std::uint64_t took_ns, std::uint32_t waits) {
+      ns_ = kept * ns_ + static_cast<double>(took_ns);
+      waits_ = kept * waits_ + waits;
+    }
+    double ns_for_each() const { return ns_ / waits_; }
+
+  private:
+    static constexpr double kept = 0.75;
+    double ns_ = 0, waits_ = 0;
+  };
+
   void begin(std::uint64_t now) {
     began_ = now;
     waits_ = long_yields_ = 0;
   }
   /// The waits that slept are over.
   void judge(std::uint64_t now) {
-    if ((now - began_) / waits_ < yield_cost_) {
+    of_sleeps_.add(now - began_, waits_);
+    if (of_sleeps_.ns_for_each() < of_yields_.ns_for_each()) {
       sleeps_ = std::min(2 * sleeps_, most_sleeps);
       borne_ = fewest_borne;
     } else {
@@ -62,8 +83,8 @@ private:
   bool sleeping_ = false;
   std::uint32_t waits_ = 0, long_yields_ = 0; ///< since began_
   std::uint32_t borne_ = fewest_borne, sleeps_ = fewest_sleeps;
-  std::uint64_t began_ = 0;      ///< when waits began to yield, or to sleep
-  std::uint64_t yield_cost_ = 0; ///< the time for each wait while they yielded
+  std::uint64_t began_ = 0; ///< when waits began to yield, or to sleep
+  Cost of_yields_, of_sleeps_;
 };
 
 inline thread_local constinit LongTurns long_turns;

@@ -283,6 +283,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (waiting.first != nullptr) waiting.leader_processor = os::current_processor();
     if (!spins) {
       if (waiting.events != events) continue;
+      if (quiet_ns > LongTurns::other_reasons_ns) long_turns.forget();
       waiting.leader_sleeps = true;
       if (self.sleeps != nullptr) self.sleeps->store_relaxed(self.sleeps->load_relaxed() + 1);
     }

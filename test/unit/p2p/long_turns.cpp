@@ -69,6 +69,17 @@ TEST(LongTurns, two_long_yields_of_one_wait_make_the_next_ones_sleep) {
   EXPECT_TRUE(turns.asleep()); // since sleeps cost less
 }
 
+TEST(LongTurns, a_forgotten_wait_of_a_minute_changes_nothing) {
+  for (const std::uint64_t sleep_ns : {2 * ms, 30 * us}) {
+    LongTurns turns;
+    waits_beside_a_program(turns, 4000, sleep_ns);
+    now += 60'000 * ms;
+    turns.forget();
+    const int slept = waits_beside_a_program(turns, 10'000, sleep_ns);
+    EXPECT_TRUE(sleep_ns == 2 * ms ? slept < 500 : slept > 9'500) << slept;
+  }
+}
+
 TEST(LongTurns, waits_yield_again_when_the_other_program_has_gone) {
   LongTurns turns;
   waits_beside_a_program(turns, 4000, 30 * us);
