@@ -276,8 +276,6 @@ void start(const Settings& settings) {
     transport::fast_path.longest_eager =
         std::max<std::uint64_t>(transport::longest_eager(), longest_without_rts());
   transport::wait_settings.may_yield_to_learn = true;
-  // Without a descriptor a sleep is only a short nap, so such a wait would poll.
-  transport::wait_settings.may_sleep_at_once = false;
   transport::add(network);
   transport::set_running(true);
 }

@@ -2,6 +2,7 @@
 #include "transport/competition.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "transport/long_turns.h"
 #include "transport/registry.h"
 
 namespace near::transport {
@@ -15,7 +16,9 @@ bool yield_to_others() {
   if (!wait_settings.may_yield_to_learn || !competition.should_yield()) return false;
   const std::uint64_t before = os::monotonic_ns();
   os::yield();
-  competition.yielded(os::monotonic_ns() - before);
+  const std::uint64_t now = os::monotonic_ns();
+  competition.yielded(now - before);
+  if (wait_settings.may_sleep_at_once) long_turns.yielded(now - before, now);
   return true;
 }
 

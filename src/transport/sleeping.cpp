@@ -2,6 +2,7 @@
 #include "transport/sleeping.h"
 #include "os/descriptor.h"
 #include "os/futex.h"
+#include "transport/long_turns.h"
 #include "transport/polling.h"
 
 #include <algorithm>
@@ -22,28 +23,29 @@ bool has_changed_or_arrived() {
   return Watch::any_changed() || has_arrived();
 }
 
-/// Sleeps until the bell is raised, a message is there, or the time is over. The kernel waits either for a futex or for
-/// descriptors: where a transport has one, this process sleeps on the descriptors, and checks its bell and its
-/// messages every millisecond (WaitSettings::descriptor_sleep_ns).
-void sleep(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t timeout_ns) {
-  std::array<int, 4> found{};
-  const std::size_t count = descriptors(found);
-  if (count == 0) {
-    DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, wait_settings.fences, timeout_ns,
-                         has_changed_or_arrived);
-    return;
-  }
+/// Sleeps until the bell is raised, or the time is over.
+void sleep_on_bell(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t timeout_ns) {
+  DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, wait_settings.fences, timeout_ns,
+                       has_changed_or_arrived);
+}
+
+/// Sleeps until a descriptor is readable, the bell is raised, or the time is over. The kernel waits either for a futex or for
+/// descriptors, so this process checks its bell and its messages every millisecond (WaitSettings::descriptor_sleep_ns).
+void sleep_on_descriptors(std::span<const int> descriptors, segment::Doorbell& bell, std::uint32_t rung,
+                          std::uint64_t timeout_ns) {
   const std::uint64_t slice_ns = wait_settings.descriptor_sleep_ns;
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(bell.bell) == rung;
        slept += slice_ns)
-    if (has_changed_or_arrived() || os::wait_until_readable(std::span(found).first(count), slice_ns)) return;
+    if (has_changed_or_arrived() || os::wait_until_readable(descriptors, slice_ns)) return;
 }
 
-/// How long to sleep where a transport is silent: 1/16 of the time for which nothing has come, so that what arrives is
-/// noticed soon in proportion, at most 1 ms, which costs less than 1% of a processor.
-std::uint64_t nap_ns(std::uint64_t quiet_ns) {
-  constexpr std::uint64_t longest = 1'000'000;
-  return std::min(quiet_ns / 16, longest);
+constexpr std::uint64_t shortest_nap_ns = 20'000, longest_nap_ns = 1'000'000;
+
+/// Sleeps on the bell for 1/16 of the time for which nothing has come, so that what arrives elsewhere is noticed soon in
+/// proportion; at least for longer than it takes to fall asleep and wake up, and at most for 1 ms, which costs less than 1% of a processor.
+void nap(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t quiet_ns) {
+  const os::PunctualSleep punctual;
+  sleep_on_bell(bell, rung, std::clamp(quiet_ns / 16, shortest_nap_ns, longest_nap_ns));
 }
 
 } // namespace
@@ -64,12 +66,16 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
 
 void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
                       std::uint64_t quiet_ns) {
-  if (!any_is_silent()) {
-    sleep(bell, rung, sleep_ns);
-    return;
-  }
-  const os::PunctualSleep punctual;
-  sleep(bell, rung, std::min(sleep_ns, nap_ns(quiet_ns)));
+  std::array<int, 4> found{};
+  const auto descriptors_there = std::span(found).first(descriptors(found));
+  // Processes of this machine do not wake one that sleeps on descriptors. So one that sleeps instead of yielding to them naps first.
+  if (any_is_silent() ||
+      (!descriptors_there.empty() && long_turns.asleep() && quiet_ns < 16 * longest_nap_ns))
+    nap(bell, rung, quiet_ns);
+  else if (descriptors_there.empty())
+    sleep_on_bell(bell, rung, sleep_ns);
+  else
+    sleep_on_descriptors(descriptors_there, bell, rung, sleep_ns);
 }
 
 AwaitedLock::AwaitedLock(base::Atomic<std::uint64_t>& waiters) : waiters_(waiters) {

@@ -212,9 +212,10 @@ constexpr int more_among_threads = 8;
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  const bool learns = self.oversubscribed && self.spin_ns != 0 && self.may_sleep_at_once;
+  const bool learns = processor_is_wanted() && self.spin_ns != 0 && self.may_sleep_at_once;
   const bool sleeps_at_once = learns && long_turns.begins_asleep(os::monotonic_ns);
   const bool yields = self.oversubscribed && self.spin_ns != 0 && !sleeps_at_once;
+  const bool yields_to_learn = self.may_yield_to_learn && self.spin_ns != 0 && !sleeps_at_once;
   int polls = sleeps_at_once ? 1 : self.oversubscribed ? turns : fast_path.polls;
   if (!sleeps_at_once && waiting.leader != 0 && self.spin_ns != 0 &&
       waiting.leader_processor == os::current_processor())
@@ -230,7 +231,7 @@ constexpr int more_among_threads = 8;
       if (learns && first_yield == 0) first_yield = os::monotonic_ns();
       LockPause unlocked;
       os::yield();
-    } else if (self.may_yield_to_learn && competition.exists() && self.spin_ns != 0) {
+    } else if (yields_to_learn && competition.exists()) {
       LockPause unlocked;
       yield_to_others();
     } else {

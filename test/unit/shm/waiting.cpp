@@ -29,6 +29,7 @@ public:
   ~SharedProcessor() {
     wait_settings = before_;
     long_turns = {};
+    competition = {};
   }
   SharedProcessor(const SharedProcessor&) = delete;
   SharedProcessor& operator=(const SharedProcessor&) = delete;
@@ -68,6 +69,33 @@ TEST(Waiting, sleeps_after_yields_that_took_long) {
   for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
   EXPECT_TRUE(long_turns.asleep());
   EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
+}
+
+TEST(Waiting, of_jobs_on_several_machines_sleeps_after_yields_that_took_long) {
+  SharedProcessor processor;
+  wait_settings.oversubscribed = false;
+  wait_settings.may_yield_to_learn = true;
+  EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
+  competition.yielded(5'000'000);
+  ASSERT_TRUE(processor_is_wanted());
+  ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns)); // the first wait beside another program
+  for (int i = 0; i < 2; ++i) long_turns.yielded(5'000'000, os::monotonic_ns());
+  EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
+}
+
+TEST(Waiting, for_long_is_no_reason_to_sleep_at_once) {
+  SharedProcessor processor;
+  ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns));
+  long_turns.yielded(5'000'000, os::monotonic_ns());
+  const std::uint64_t since = os::monotonic_ns();
+  wait_until(
+      [](void* argument) {
+        return os::monotonic_ns() - *static_cast<std::uint64_t*>(argument) > 200'000'000;
+      },
+      const_cast<std::uint64_t*>(&since));
+  ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns));
+  long_turns.yielded(5'000'000, os::monotonic_ns()); // the first one since then
+  EXPECT_FALSE(long_turns.asleep());
 }
 
 TEST(Waiting, yields_always_where_sleeps_may_not_be_tried) {
