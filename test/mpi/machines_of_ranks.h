@@ -19,3 +19,11 @@ static inline int count_on_this_machine(int first, int step) {
   free(names);
   return count;
 }
+
+/// Whether MPI_COMM_WORLD has several machines. There each access of a window takes a round trip of two processes, a hundred times as
+/// long as on one machine. Collective.
+static inline int on_several_machines(void) {
+  int size;
+  OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
+  return count_on_this_machine(0, 1) != size;
+}
