@@ -118,17 +118,24 @@ endfunction()
 # can be linked together.
 function(near_add_conformance_tests)
   set(folder ${PROJECT_SOURCE_DIR}/test/conformance/transport)
-  set(suite ${folder}/suite.cpp ${folder}/memory.cpp ${folder}/waiting.cpp ${folder}/long_series.cpp
-            ${folder}/longest_eager.cpp ${folder}/waiting_eager.cpp)
-  near_add_test(conformance_transport conformance. shm ${suite} ${folder}/kinds.cpp ${folder}/shm_kind.cpp
-                ${folder}/socket_kind.cpp ${folder}/socket_memory.cpp ${folder}/socket_transport.cpp)
-  near_add_test(conformance_ofi conformance. ofi ${suite} ${folder}/ofi_kind.cpp)
+  add_library(conformance_suite OBJECT ${folder}/suite.cpp ${folder}/memory.cpp ${folder}/waiting.cpp
+              ${folder}/long_series.cpp ${folder}/longest_eager.cpp ${folder}/waiting_eager.cpp)
+  target_link_libraries(conformance_suite PUBLIC near_transport PRIVATE GTest::gtest)
+  target_compile_options(conformance_suite PRIVATE ${NEAR_TEST_OPTIONS} -fPIE) # as programs
+  set_target_properties(conformance_suite PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+  if(NEAR_PRECOMPILE)
+    near_precompile(conformance_suite near_precompiled_test)
+  endif()
+  near_add_test(conformance_transport conformance. shm ${folder}/kinds.cpp ${folder}/shm_kind.cpp ${folder}/socket_kind.cpp
+                ${folder}/socket_memory.cpp ${folder}/socket_transport.cpp)
+  near_add_test(conformance_ofi conformance. ofi ${folder}/ofi_kind.cpp)
   # The fake stands in for functions of the transport layer, so it is a program of its own.
   set(fake ${PROJECT_SOURCE_DIR}/test/unit/p2p)
-  near_add_test(conformance_fake conformance. p2p ${suite} ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)
-  if(TARGET conformance_fake)
-    target_include_directories(conformance_fake PRIVATE ${fake})
-  endif()
+  near_add_test(conformance_fake conformance. p2p ${folder}/fake_kind.cpp ${fake}/fake_transport.cpp)
+  target_include_directories(conformance_fake PRIVATE ${fake})
+  foreach(program conformance_transport conformance_ofi conformance_fake)
+    target_link_libraries(${program} PRIVATE conformance_suite)
+  endforeach()
 endfunction()
 
 # near_add_model_test(): model_queue, the scenarios of test/model on the headers of src/queue.
