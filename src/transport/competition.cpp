@@ -17,7 +17,9 @@ bool yield_to_others() {
   const std::uint64_t before = os::monotonic_ns();
   os::yield();
   const std::uint64_t now = os::monotonic_ns();
+  const bool existed = competition.exists();
   competition.yielded(now - before);
+  if (!existed && competition.exists()) long_turns.competition_begins();
   if (wait_settings.may_sleep_at_once) long_turns.yielded(now - before, now);
   return true;
 }

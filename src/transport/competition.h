@@ -4,7 +4,8 @@
 //
 // A yield takes a fraction of a microsecond if nobody else wants the processor. So a thread that polls yields now and then, and
 // concludes from a yield that took as long as a switch to another thread and back that somebody does. Then it yields after every
-// poll, until yields are short again: what it waits for may have to run on this processor.
+// poll, until yields are short again: what it waits for may have to run on this processor. If yields take very long, it may sleep instead
+// (long_turns.h).
 #pragma once
 
 #include <algorithm>

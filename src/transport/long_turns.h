@@ -1,4 +1,4 @@
-// Whether the waits of ranks that share processors yield first, or sleep at once (doc/adr/0046).
+// Whether the waits of ranks that share processors yield first, or sleep at once, and whether their polls yield or nap (doc/adr/0046).
 //
 // Among ranks that exchange messages, a yield costs less than a sleep and its wake-up. But a thread that yields goes to the end of the
 // queue and gives up what the scheduler owes it: to a program that computes, it gives the processor for a whole time slice. A thread that
@@ -16,9 +16,10 @@ namespace near::transport {
 /// Of one thread. Times are in nanoseconds.
 class LongTurns {
 public:
-  /// At the beginning of a wait: returns whether it sleeps at once. Reads the clock at the first of the waits that sleep, and after the last.
+  /// At the beginning of a wait: returns whether it sleeps at once. Reads the clock at the first of the waits that yield, or that sleep,
+  /// and after the last one that sleeps.
   bool begins_asleep(std::uint64_t (*clock)()) {
-    if (sleeping_ && waits_ == 0) began_ = clock();
+    if (waits_ == 0) began_ = clock();
     if (sleeping_ && waits_ == sleeps_) judge(clock());
     ++waits_;
     return sleeping_;
@@ -27,24 +28,29 @@ public:
   bool asleep() const { return sleeping_; }
   /// Records that consecutive yields of a wait took `took_ns` and ended at `now`.
   void yielded(std::uint64_t took_ns, std::uint64_t now) {
-    if (took_ns < long_ns || waits_ == 0 || sleeping_) return;
-    if (began_ == 0) began_ = now - took_ns;
+    if (took_ns < long_ns || sleeping_) return;
+    if (waits_ == 0 || now - last_long_yield_ > forgotten_ns) begin_anew(now - took_ns);
+    last_long_yield_ = now;
     if (++long_yields_ < borne_) return;
     of_yields_.add(now - began_, waits_);
     sleeping_ = true;
     begin(now);
   }
-
-  /// The time since waits began to yield, or to sleep, includes a wait that took long for other reasons. It begins again.
-  void forget() { begin(0); }
+  /// A wait has taken this time, for other reasons than that its thread was waiting for a processor.
+  void leave_out(std::uint64_t took_ns) { began_ += took_ns; }
+  /// Waits that yield begin to compete, after others that were not recorded.
+  void competition_begins() {
+    if (!sleeping_) begin(0);
+  }
 
   /// Ranks take turns of some microseconds; a time slice is 3 ms or more.
   static constexpr std::uint64_t long_ns = 1'000'000;
   /// How many long yields pass before waits sleep, and how many waits sleep then. Sleeping in vain costs 20 us a wait or more, so 16 waits
   /// lose less than a time slice.
   static constexpr std::uint32_t fewest_borne = 2, most_borne = 64, fewest_sleeps = 16, most_sleeps = 1024;
-
-  /// What waits that take longer wait for is something else than a processor.
+  /// After this time without a long yield, the other program has gone, and what was measured with it does not count.
+  static constexpr std::uint64_t forgotten_ns = 1'000'000'000;
+  /// A wait that takes longer has other reasons.
   static constexpr std::uint64_t other_reasons_ns = 100'000'000;
 
 private:
@@ -52,8 +58,9 @@ private:
   class Cost {
   public:
     void add(std::uint64_t took_ns, std::uint32_t waits) {
-      ns_ = kept * ns_ + static_cast<double>(took_ns);
-      waits_ = kept * waits_ + waits;
+      const double weight = std::min(waits, most_sleeps);
+      ns_ = kept * ns_ + weight * static_cast<double>(took_ns) / waits;
+      waits_ = kept * waits_ + weight;
     }
     double ns_for_each() const { return ns_ / waits_; }
 
@@ -65,6 +72,13 @@ private:
   void begin(std::uint64_t now) {
     began_ = now;
     waits_ = long_yields_ = 0;
+  }
+  /// With a long yield of the first wait, which began at `now`, beside a program of which nothing is known.
+  void begin_anew(std::uint64_t now) {
+    begin(now);
+    waits_ = 1;
+    of_yields_ = of_sleeps_ = {};
+    borne_ = fewest_borne;
   }
   /// The waits that slept are over.
   void judge(std::uint64_t now) {
@@ -84,9 +98,11 @@ private:
   std::uint32_t waits_ = 0, long_yields_ = 0; ///< since began_
   std::uint32_t borne_ = fewest_borne, sleeps_ = fewest_sleeps;
   std::uint64_t began_ = 0; ///< when waits began to yield, or to sleep
+  std::uint64_t last_long_yield_ = 0;
   Cost of_yields_, of_sleeps_;
 };
 
-inline thread_local constinit LongTurns long_turns;
+/// Of waits, and of programs that poll, where a wait is the polls until something comes.
+inline thread_local constinit LongTurns long_turns, long_turns_of_polls;
 
 } // namespace near::transport

@@ -30,22 +30,22 @@ void sleep_on_bell(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t ti
 }
 
 /// Sleeps until a descriptor is readable, the bell is raised, or the time is over. The kernel waits either for a futex or for
-/// descriptors, so this process checks its bell and its messages every millisecond (WaitSettings::descriptor_sleep_ns).
+/// descriptors, so this process checks its bell and its messages after each `slice_ns`.
 void sleep_on_descriptors(std::span<const int> descriptors, segment::Doorbell& bell, std::uint32_t rung,
-                          std::uint64_t timeout_ns) {
-  const std::uint64_t slice_ns = wait_settings.descriptor_sleep_ns;
+                          std::uint64_t timeout_ns, std::uint64_t slice_ns) {
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(bell.bell) == rung;
        slept += slice_ns)
     if (has_changed_or_arrived() || os::wait_until_readable(descriptors, slice_ns)) return;
 }
 
-constexpr std::uint64_t shortest_nap_ns = 20'000, longest_nap_ns = 1'000'000;
+/// The shortest sleep takes longer than falling asleep and waking up.
+constexpr std::uint64_t shortest_nap_ns = 20'000;
 
-/// Sleeps on the bell for 1/16 of the time for which nothing has come, so that what arrives elsewhere is noticed soon in
-/// proportion; at least for longer than it takes to fall asleep and wake up, and at most for 1 ms, which costs less than 1% of a processor.
-void nap(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t quiet_ns) {
-  const os::PunctualSleep punctual;
-  sleep_on_bell(bell, rung, std::clamp(quiet_ns / 16, shortest_nap_ns, longest_nap_ns));
+/// How long to sleep where nothing reports what arrives: 1/16 of the time for which nothing has come, so that it is noticed soon in
+/// proportion, at most 1 ms, which costs less than 1% of a processor.
+std::uint64_t nap_ns(std::uint64_t quiet_ns) {
+  constexpr std::uint64_t longest = 1'000'000;
+  return std::clamp(quiet_ns / 16, shortest_nap_ns, longest);
 }
 
 } // namespace
@@ -67,15 +67,25 @@ bool needs_announcements() { return !awaited_locks.empty() || waits_for_flow_con
 void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
                       std::uint64_t quiet_ns) {
   std::array<int, 4> found{};
-  const auto descriptors_there = std::span(found).first(descriptors(found));
-  // Processes of this machine do not wake one that sleeps on descriptors. So one that sleeps instead of yielding to them naps first.
-  if (any_is_silent() ||
-      (!descriptors_there.empty() && long_turns.asleep() && quiet_ns < 16 * longest_nap_ns))
-    nap(bell, rung, quiet_ns);
-  else if (descriptors_there.empty())
+  const auto known = std::span(found).first(descriptors(found));
+  if (any_is_silent()) {
+    const os::PunctualSleep punctual;
+    sleep_on_bell(bell, rung, std::min(sleep_ns, nap_ns(quiet_ns)));
+  } else if (known.empty()) {
     sleep_on_bell(bell, rung, sleep_ns);
-  else
-    sleep_on_descriptors(descriptors_there, bell, rung, sleep_ns);
+  } else if (long_turns.asleep()) {
+    // Other processes of this machine, for which it would have yielded, do not wake it.
+    const std::uint64_t slice_ns = nap_ns(quiet_ns);
+    sleep_on_descriptors(known, bell, rung, slice_ns, slice_ns);
+  } else {
+    sleep_on_descriptors(known, bell, rung, sleep_ns, wait_settings.descriptor_sleep_ns);
+  }
+}
+
+void nap() {
+  const os::PunctualSleep punctual;
+  std::uint32_t never = 0;
+  os::futex_wait(&never, 0, shortest_nap_ns);
 }
 
 AwaitedLock::AwaitedLock(base::Atomic<std::uint64_t>& waiters) : waiters_(waiters) {

@@ -17,9 +17,11 @@ bool needs_announcements();
 /// whatever was freed before is found by the next check.
 void register_as_waiter();
 
-/// Sleeps until the bell is no longer `rung`, a message is there, or `sleep_ns` are over; earlier where a transport is silent: then
-/// `quiet_ns`, the time for which nothing has come, determines for how long. Call it without the engine lock.
+/// Sleeps until the bell is no longer `rung`, a message is there, or `sleep_ns` are over. Where nothing reports some of the messages
+/// (Transport::is_silent), it returns earlier, after a nap that depends on `quiet_ns`, the time for which nothing has come. Call it without the engine lock.
 void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
                       std::uint64_t quiet_ns);
+/// Sleeps for a moment, whatever arrives. Call it without the engine lock.
+void nap();
 
 } // namespace near::transport

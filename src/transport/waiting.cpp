@@ -9,6 +9,7 @@
 #include "transport/sleeping.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace near::transport {
 
@@ -28,6 +29,11 @@ std::uint64_t patience_ns() {
 /// prepares to sleep.
 constexpr int turns = 16;
 
+void count_sleep() {
+  auto* count = wait_settings.sleeps;
+  if (count != nullptr) count->store_relaxed(count->load_relaxed() + 1);
+}
+
 /// The time at which a wait began, for tools, while it lasts.
 class WaitTime {
 public:
@@ -38,6 +44,23 @@ public:
 
 private:
   segment::StateLine& line_;
+};
+
+/// At its end, a wait that took long for other reasons does not count for the comparison of yields and sleeps.
+class LeaveOutIfLong {
+public:
+  explicit LeaveOutIfLong(std::uint64_t since) : since_(since) {}
+  ~LeaveOutIfLong() {
+    if (last_ > since_ + LongTurns::other_reasons_ns) long_turns.leave_out(last_ - since_);
+  }
+  LeaveOutIfLong(const LeaveOutIfLong&) = delete;
+  LeaveOutIfLong& operator=(const LeaveOutIfLong&) = delete;
+
+  /// The wait has lasted until `now`.
+  void lasts_until(std::uint64_t now) { last_ = now; }
+
+private:
+  std::uint64_t since_, last_ = 0;
 };
 
 // Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few polls one of them becomes the leader.
@@ -144,7 +167,9 @@ bool tell_followers() { return waiting.first != nullptr && Follower::wake_those_
 /// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
 /// leader.
 bool follow(bool (*done)(void*), void* argument, bool (*check)(void*)) {
-  const WaitTime time(os::monotonic_ns());
+  const std::uint64_t since = os::monotonic_ns();
+  const WaitTime time(since);
+  LeaveOutIfLong long_wait(since);
   Follower self(check, argument);
   for (;;) {
     self.listen();
@@ -156,6 +181,7 @@ bool follow(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     }
     if (waiting.leader == 0) break;
     self.sleep();
+    long_wait.lasts_until(os::monotonic_ns());
   }
   waiting.leader = this_thread();
   return false;
@@ -201,6 +227,24 @@ void give_way() {
   os::yield();
 }
 
+void give_way_between_polls(bool first) {
+  if (!wait_settings.may_sleep_at_once) {
+    give_way();
+    return;
+  }
+  static thread_local std::uint64_t since = 0; // when the polls began, or the time that was left out ended
+  LongTurns& turns = long_turns_of_polls;
+  const bool naps = first ? turns.begins_asleep(os::monotonic_ns) : turns.asleep();
+  if (naps) count_sleep();
+  LockPause unlocked;
+  const std::uint64_t before = os::monotonic_ns();
+  naps ? nap() : os::yield();
+  const std::uint64_t now = os::monotonic_ns();
+  if (!naps) turns.yielded(now - before, now);
+  if (first) since = before;
+  if (now - since > LongTurns::other_reasons_ns) turns.leave_out(now - std::exchange(since, now));
+}
+
 namespace {
 
 /// How many times as many polls a thread makes before it follows a leader that waits for this very processor. To sleep for a
@@ -212,7 +256,8 @@ constexpr int more_among_threads = 8;
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  const bool learns = processor_is_wanted() && self.spin_ns != 0 && self.may_sleep_at_once;
+  const bool learns =
+      (processor_is_wanted() || long_turns.asleep()) && self.spin_ns != 0 && self.may_sleep_at_once;
   const bool sleeps_at_once = learns && long_turns.begins_asleep(os::monotonic_ns);
   const bool yields = self.oversubscribed && self.spin_ns != 0 && !sleeps_at_once;
   const bool yields_to_learn = self.may_yield_to_learn && self.spin_ns != 0 && !sleeps_at_once;
@@ -251,6 +296,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
   const std::uint64_t first_spin_ns = long_turns.asleep() ? 0 : self.spin_ns;
+  LeaveOutIfLong long_wait(since);
   std::uint64_t quiet_since = since, spin_ns = first_spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
@@ -260,6 +306,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (done(argument)) return;
     bool moved = progress();
     const std::uint64_t polled = os::monotonic_ns();
+    long_wait.lasts_until(polled);
     const std::uint64_t quiet_ns = polled - quiet_since;
     if (quiet_ns >= spin_ns && spin_ns == self.spin_ns) spin_ns = patience_ns(); // asked once in a quiet time
     const bool spins = quiet_ns < spin_ns;
@@ -282,11 +329,13 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     }
     if (Watch::exists() && Watch::any_changed()) tell_followers();
     if (waiting.first != nullptr) waiting.leader_processor = os::current_processor();
+    std::uint64_t nap_after_ns = quiet_ns;
     if (!spins) {
       if (waiting.events != events) continue;
-      if (quiet_ns > LongTurns::other_reasons_ns) long_turns.forget();
+      // While something is under way that only polls move, naps stay short.
+      if (quiet_ns < polling_ns()) nap_after_ns = 0;
       waiting.leader_sleeps = true;
-      if (self.sleeps != nullptr) self.sleeps->store_relaxed(self.sleeps->load_relaxed() + 1);
+      count_sleep();
     }
     {
       LockPause unlocked;
@@ -303,7 +352,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;
       }
-      sleep_until_rung(bell, rung, sleep_ns, quiet_ns);
+      sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     waiting.leader_sleeps = false;

@@ -69,15 +69,48 @@ TEST(LongTurns, two_long_yields_of_one_wait_make_the_next_ones_sleep) {
   EXPECT_TRUE(turns.asleep()); // since sleeps cost less
 }
 
-TEST(LongTurns, a_forgotten_wait_of_a_minute_changes_nothing) {
+TEST(LongTurns, a_wait_of_a_minute_that_is_left_out_changes_nothing) {
   for (const std::uint64_t sleep_ns : {2 * ms, 30 * us}) {
     LongTurns turns;
     waits_beside_a_program(turns, 4000, sleep_ns);
     now += 60'000 * ms;
-    turns.forget();
+    turns.leave_out(60'000 * ms);
     const int slept = waits_beside_a_program(turns, 10'000, sleep_ns);
     EXPECT_TRUE(sleep_ns == 2 * ms ? slept < 500 : slept > 9'500) << slept;
   }
+}
+
+TEST(LongTurns, waits_that_are_left_out_do_not_keep_others_asleep) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 4000, 30 * us);
+  ASSERT_TRUE(turns.asleep());
+  // The other program has gone.
+  int slept = 0;
+  for (int i = 0; i < 10'000; ++i) {
+    slept += wait(turns, 5 * us, 30 * us);
+    if (i % 100 == 0) {
+      now += 150 * ms;
+      turns.leave_out(150 * ms);
+    }
+  }
+  EXPECT_LE(slept, static_cast<int>(LongTurns::most_sleeps));
+}
+
+TEST(LongTurns, what_was_before_the_other_program_came_does_not_count) {
+  for (const int quiet : {0, 10'000, 10'000'000}) {
+    LongTurns turns;
+    for (int i = 0; i < quiet; ++i) ASSERT_FALSE(wait(turns, 6 * us, us));
+    waits_beside_a_program(turns, 4000, 30 * us);
+    EXPECT_GT(waits_beside_a_program(turns, 10'000, 30 * us), 9'500) << quiet;
+  }
+}
+
+TEST(LongTurns, time_without_competition_does_not_count) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 4000, 2 * ms);
+  now += 900 * ms; // waits of this time are not recorded
+  turns.competition_begins();
+  EXPECT_LT(waits_beside_a_program(turns, 10'000, 2 * ms), 500);
 }
 
 TEST(LongTurns, waits_yield_again_when_the_other_program_has_gone) {
