@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 #include <vector>
 
 namespace near::p2p {
@@ -65,6 +66,7 @@ bool polls_yield = false; // counted in `background` while true
 bool polls_yield_always = false;
 
 thread_local Patience patience;
+thread_local bool gave_way = false; ///< since something moved
 
 bool move_all() {
   bool moved = transport::make_progress();
@@ -82,12 +84,15 @@ bool move_all() {
   if (polls_yield && !moved && patience.polled(what, checks) &&
       patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed(),
                          polls_yield_always)) {
-    transport::give_way();
+    transport::give_way_between_polls(!std::exchange(gave_way, true));
     patience.came_back(os::monotonic_ns());
     moved = move_all();
   }
   if (moved) {
-    if (polls_yield) patience.something_moved();
+    if (polls_yield) {
+      patience.something_moved();
+      gave_way = false;
+    }
     transport::wake_waiting_threads();
   }
 }

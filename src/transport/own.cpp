@@ -89,7 +89,7 @@ int shared_processors() {
   return head.cores < head.job_size ? static_cast<int>(head.cores) : 0;
 }
 
-bool polls_should_yield() { return wait_settings.oversubscribed; }
+bool polls_should_yield() { return wait_settings.oversubscribed || wait_settings.may_yield_to_learn; }
 
 bool shares_its_processors() {
   const memory::Space& self = memory::space();

@@ -29,7 +29,8 @@ std::uint64_t polling_ns();
 /// The descriptors of the transports that have one; returns how many there are.
 std::size_t descriptors(std::span<int> found);
 
-/// Whether ranks of this job share this rank's processors, as far as that was known when it started.
+/// Whether other ranks of this job may share this rank's processors, as far as that was known when it started: on this machine, or on
+/// machines that are containers of the same kernel.
 bool polls_should_yield();
 /// Whether more ranks of this job are confined to this rank's processors than it has processors. Asks the
 /// kernel, since wrapper scripts and the program may have changed the binding that mpiexec made.

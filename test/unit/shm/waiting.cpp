@@ -2,6 +2,7 @@
 #include "os/clock.h"
 #include "transport/competition.h"
 #include "transport/long_turns.h"
+#include "transport/polling.h"
 #include "transport/registry.h"
 
 #include <gtest/gtest.h>
@@ -24,22 +25,35 @@ public:
     wait_settings.oversubscribed = true;
     wait_settings.spin_ns = 100'000;
     wait_settings.sleeps = &sleeps_;
-    long_turns = {};
+    long_turns = long_turns_of_polls = {};
+    competition = {};
   }
   ~SharedProcessor() {
     wait_settings = before_;
-    long_turns = {};
+    long_turns = long_turns_of_polls = {};
     competition = {};
   }
   SharedProcessor(const SharedProcessor&) = delete;
   SharedProcessor& operator=(const SharedProcessor&) = delete;
 
+  /// It is alone on its machine, and others may share the processor.
+  static void of_several_machines() {
+    wait_settings.oversubscribed = false;
+    wait_settings.may_yield_to_learn = true;
+  }
   /// A wait that is over after two polls that took 2 ms.
   static void wait_for_long() { wait_until_asked(4, 2'000'000); }
   /// The number of sleeps in 16 waits that are over when they are asked for the fifth time.
   std::uint64_t sleeps_in_short_waits() {
     const std::uint64_t before = sleeps_.load_relaxed();
     for (int i = 0; i < 16; ++i) wait_until_asked(5, 0);
+    return sleeps_.load_relaxed() - before;
+  }
+
+  /// The number of sleeps in the first polls after each of 16 messages.
+  std::uint64_t sleeps_in_polls() {
+    const std::uint64_t before = sleeps_.load_relaxed();
+    for (int i = 0; i < 16; ++i) give_way_between_polls(true);
     return sleeps_.load_relaxed() - before;
   }
 
@@ -73,29 +87,60 @@ TEST(Waiting, sleeps_after_yields_that_took_long) {
 
 TEST(Waiting, of_jobs_on_several_machines_sleeps_after_yields_that_took_long) {
   SharedProcessor processor;
-  wait_settings.oversubscribed = false;
-  wait_settings.may_yield_to_learn = true;
-  EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
+  SharedProcessor::of_several_machines();
   competition.yielded(5'000'000);
   ASSERT_TRUE(processor_is_wanted());
   ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns)); // the first wait beside another program
   for (int i = 0; i < 2; ++i) long_turns.yielded(5'000'000, os::monotonic_ns());
-  EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
+  EXPECT_GE(processor.sleeps_in_short_waits(), 48U); // three in each
 }
 
-TEST(Waiting, for_long_is_no_reason_to_sleep_at_once) {
+TEST(Waiting, of_jobs_on_several_machines_ends_its_sleeps_when_nobody_competes) {
   SharedProcessor processor;
+  SharedProcessor::of_several_machines();
+  competition.yielded(5'000'000);
   ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns));
-  long_turns.yielded(5'000'000, os::monotonic_ns());
+  for (int i = 0; i < 2; ++i) long_turns.yielded(5'000'000, os::monotonic_ns());
+  competition = {};
+  ASSERT_FALSE(processor_is_wanted());
+  (void)processor.sleeps_in_short_waits(); // all of them
+  SharedProcessor::wait_for_long();
+  EXPECT_FALSE(long_turns.asleep());
+}
+
+TEST(Waiting, a_long_wait_does_not_count) {
+  SharedProcessor processor;
+  for (int i = 0; i < 2; ++i) long_turns.yielded(5'000'000, os::monotonic_ns());
+  ASSERT_TRUE(long_turns.asleep());
   const std::uint64_t since = os::monotonic_ns();
   wait_until(
       [](void* argument) {
-        return os::monotonic_ns() - *static_cast<std::uint64_t*>(argument) > 200'000'000;
+        return os::monotonic_ns() - *static_cast<const std::uint64_t*>(argument) > 300'000'000;
       },
       const_cast<std::uint64_t*>(&since));
+  for (std::uint32_t i = 1; i < LongTurns::fewest_sleeps; ++i)
+    ASSERT_TRUE(long_turns.begins_asleep(os::monotonic_ns));
   ASSERT_FALSE(long_turns.begins_asleep(os::monotonic_ns));
-  long_turns.yielded(5'000'000, os::monotonic_ns()); // the first one since then
-  EXPECT_FALSE(long_turns.asleep());
+  // The sleeps took less time than the yields, so the next ones last twice as long.
+  for (int i = 0; i < 2; ++i) long_turns.yielded(5'000'000, os::monotonic_ns());
+  std::uint32_t asleep = 0;
+  while (long_turns.begins_asleep(os::monotonic_ns)) ++asleep;
+  EXPECT_EQ(asleep, 2 * LongTurns::fewest_sleeps);
+}
+
+TEST(Waiting, polls_nap_after_yields_that_took_long) {
+  SharedProcessor processor;
+  EXPECT_EQ(processor.sleeps_in_polls(), 0U);
+  for (int i = 0; i < 2; ++i) long_turns_of_polls.yielded(5'000'000, os::monotonic_ns());
+  EXPECT_EQ(processor.sleeps_in_polls(), 16U);
+}
+
+TEST(Waiting, polls_of_jobs_on_several_machines_give_way) {
+  SharedProcessor processor;
+  wait_settings.oversubscribed = false;
+  EXPECT_FALSE(polls_should_yield());
+  wait_settings.may_yield_to_learn = true;
+  EXPECT_TRUE(polls_should_yield());
 }
 
 TEST(Waiting, yields_always_where_sleeps_may_not_be_tried) {
