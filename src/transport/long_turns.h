@@ -36,8 +36,10 @@ public:
     sleeping_ = true;
     begin(now);
   }
-  /// A wait has taken this time, for other reasons than that its thread was waiting for a processor.
-  void leave_out(std::uint64_t took_ns) { began_ += took_ns; }
+  /// A wait has lasted from `since` until `now` for other reasons than that its thread was waiting for a processor.
+  void leave_out(std::uint64_t since, std::uint64_t now) {
+    began_ = began_ <= since ? began_ + (now - since) : now;
+  }
   /// Waits that yield begin to compete, after others that were not recorded.
   void competition_begins() {
     if (!sleeping_) begin(0);

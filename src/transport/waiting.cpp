@@ -51,7 +51,7 @@ class LeaveOutIfLong {
 public:
   explicit LeaveOutIfLong(std::uint64_t since) : since_(since) {}
   ~LeaveOutIfLong() {
-    if (last_ > since_ + LongTurns::other_reasons_ns) long_turns.leave_out(last_ - since_);
+    if (last_ > since_ + LongTurns::other_reasons_ns) long_turns.leave_out(since_, last_);
   }
   LeaveOutIfLong(const LeaveOutIfLong&) = delete;
   LeaveOutIfLong& operator=(const LeaveOutIfLong&) = delete;
@@ -242,7 +242,7 @@ void give_way_between_polls(bool first) {
   const std::uint64_t now = os::monotonic_ns();
   if (!naps) turns.yielded(now - before, now);
   if (first) since = before;
-  if (now - since > LongTurns::other_reasons_ns) turns.leave_out(now - std::exchange(since, now));
+  if (now - since > LongTurns::other_reasons_ns) turns.leave_out(std::exchange(since, now), now);
 }
 
 namespace {

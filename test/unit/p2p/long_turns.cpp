@@ -74,10 +74,24 @@ TEST(LongTurns, a_wait_of_a_minute_that_is_left_out_changes_nothing) {
     LongTurns turns;
     waits_beside_a_program(turns, 4000, sleep_ns);
     now += 60'000 * ms;
-    turns.leave_out(60'000 * ms);
+    turns.leave_out(now - 60'000 * ms, now);
     const int slept = waits_beside_a_program(turns, 10'000, sleep_ns);
     EXPECT_TRUE(sleep_ns == 2 * ms ? slept < 500 : slept > 9'500) << slept;
   }
+}
+
+TEST(LongTurns, what_began_in_a_wait_that_is_left_out_begins_at_its_end) {
+  LongTurns turns;
+  ASSERT_FALSE(turns.begins_asleep(read_clock));
+  const std::uint64_t since = now;
+  turns.yielded(3 * ms, now += 3000 * ms); // the other program comes
+  turns.leave_out(since, now += ms);
+  turns.yielded(3 * ms, now += 3 * ms); // the waits took 3 ms
+  ASSERT_TRUE(turns.asleep());
+  for (std::uint32_t i = 0; i < LongTurns::fewest_sleeps; ++i) ASSERT_TRUE(wait(turns, us, 4 * ms));
+  ASSERT_FALSE(turns.begins_asleep(read_clock)); // which is judged: sleeps cost more
+  for (std::uint32_t i = 0; i < LongTurns::fewest_borne; ++i) turns.yielded(3 * ms, now += 3 * ms);
+  EXPECT_FALSE(turns.asleep());
 }
 
 TEST(LongTurns, waits_that_are_left_out_do_not_keep_others_asleep) {
@@ -90,7 +104,7 @@ TEST(LongTurns, waits_that_are_left_out_do_not_keep_others_asleep) {
     slept += wait(turns, 5 * us, 30 * us);
     if (i % 100 == 0) {
       now += 150 * ms;
-      turns.leave_out(150 * ms);
+      turns.leave_out(now - 150 * ms, now);
     }
   }
   EXPECT_LE(slept, static_cast<int>(LongTurns::most_sleeps));
