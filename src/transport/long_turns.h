@@ -29,7 +29,10 @@ public:
   /// Records that consecutive yields of a wait took `took_ns` and ended at `now`.
   void yielded(std::uint64_t took_ns, std::uint64_t now) {
     if (took_ns < long_ns || sleeping_) return;
-    if (waits_ == 0 || now - last_long_yield_ > forgotten_ns) begin_anew(now - took_ns);
+    if (now - last_long_yield_ > forgotten_ns)
+      begin_anew(now - took_ns);
+    else if (waits_ == 0)
+      begin_with_one(now - took_ns);
     last_long_yield_ = now;
     if (++long_yields_ < borne_) return;
     of_yields_.add(now - began_, waits_);
@@ -38,7 +41,12 @@ public:
   }
   /// A wait has lasted from `since` until `now` for other reasons than that its thread was waiting for a processor.
   void leave_out(std::uint64_t since, std::uint64_t now) {
-    began_ = began_ <= since ? began_ + (now - since) : now;
+    began_ = began_ <= since ? began_ + (now - since) : std::max(began_, now);
+  }
+  /// Waits yield again, although those that slept were too few to judge.
+  void give_up() {
+    sleeping_ = false;
+    begin(0);
   }
   /// Waits that yield begin to compete, after others that were not recorded.
   void competition_begins() {
@@ -75,12 +83,17 @@ private:
     began_ = now;
     waits_ = long_yields_ = 0;
   }
-  /// With a long yield of the first wait, which began at `now`, beside a program of which nothing is known.
-  void begin_anew(std::uint64_t now) {
+  /// With a long yield of the first wait, which began at `now`.
+  void begin_with_one(std::uint64_t now) {
     begin(now);
     waits_ = 1;
+  }
+  /// The same beside a program of which nothing is known.
+  void begin_anew(std::uint64_t now) {
+    begin_with_one(now);
     of_yields_ = of_sleeps_ = {};
     borne_ = fewest_borne;
+    sleeps_ = fewest_sleeps;
   }
   /// The waits that slept are over.
   void judge(std::uint64_t now) {

@@ -9,7 +9,6 @@
 #include "transport/sleeping.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace near::transport {
 
@@ -242,7 +241,14 @@ void give_way_between_polls(bool first) {
   const std::uint64_t now = os::monotonic_ns();
   if (!naps) turns.yielded(now - before, now);
   if (first) since = before;
-  if (now - since > LongTurns::other_reasons_ns) turns.leave_out(std::exchange(since, now), now);
+  if (now - since > LongTurns::other_reasons_ns) {
+    // Nothing comes, or it comes while this thread waits or another one polls, which ends no wait of these.
+    if (turns.asleep())
+      turns.give_up();
+    else
+      turns.leave_out(since, now);
+    since = now;
+  }
 }
 
 namespace {

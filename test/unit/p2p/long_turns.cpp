@@ -127,6 +127,28 @@ TEST(LongTurns, time_without_competition_does_not_count) {
   EXPECT_LT(waits_beside_a_program(turns, 10'000, 2 * ms), 500);
 }
 
+TEST(LongTurns, bursts_of_competition_do_not_wipe_what_is_known) {
+  LongTurns turns;
+  int slept = 0;
+  for (int burst = 0; burst < 500; ++burst) {
+    turns.competition_begins();
+    turns.yielded(3 * ms, now += 3 * ms);
+    for (int i = 1; i < 20; ++i) slept += wait(turns, i == 19 ? 3 * ms : 5 * us, 2 * ms);
+  }
+  EXPECT_LT(slept, 1000);
+}
+
+TEST(LongTurns, the_next_program_is_tried_with_few_sleeps) {
+  LongTurns turns;
+  waits_beside_a_program(turns, 10'000, 30 * us);
+  while (wait(turns, 5 * us, 30 * us)) {}
+  now += 2000 * ms;
+  for (std::uint32_t i = 0; i < LongTurns::fewest_borne; ++i) turns.yielded(3 * ms, now += 3 * ms);
+  std::uint32_t slept = 0;
+  while (wait(turns, 5 * us, 30 * us)) ++slept;
+  EXPECT_EQ(slept, LongTurns::fewest_sleeps);
+}
+
 TEST(LongTurns, waits_yield_again_when_the_other_program_has_gone) {
   LongTurns turns;
   waits_beside_a_program(turns, 4000, 30 * us);

@@ -115,7 +115,7 @@ TEST(Waiting, a_long_wait_does_not_count) {
   const std::uint64_t since = os::monotonic_ns();
   wait_until(
       [](void* argument) {
-        return os::monotonic_ns() - *static_cast<const std::uint64_t*>(argument) > 300'000'000;
+        return os::monotonic_ns() - *static_cast<const std::uint64_t*>(argument) > 150'000'000;
       },
       const_cast<std::uint64_t*>(&since));
   for (std::uint32_t i = 1; i < LongTurns::fewest_sleeps; ++i)
@@ -130,9 +130,20 @@ TEST(Waiting, a_long_wait_does_not_count) {
 
 TEST(Waiting, polls_nap_after_yields_that_took_long) {
   SharedProcessor processor;
-  EXPECT_EQ(processor.sleeps_in_polls(), 0U);
+  ASSERT_FALSE(long_turns_of_polls.begins_asleep(os::monotonic_ns));
   for (int i = 0; i < 2; ++i) long_turns_of_polls.yielded(5'000'000, os::monotonic_ns());
   EXPECT_EQ(processor.sleeps_in_polls(), 16U);
+}
+
+TEST(Waiting, polls_that_find_nothing_yield_again) {
+  SharedProcessor processor;
+  ASSERT_FALSE(long_turns_of_polls.begins_asleep(os::monotonic_ns));
+  for (int i = 0; i < 2; ++i) long_turns_of_polls.yielded(5'000'000, os::monotonic_ns());
+  give_way_between_polls(true);
+  ASSERT_TRUE(long_turns_of_polls.asleep());
+  const std::uint64_t end = os::monotonic_ns() + 200'000'000;
+  while (long_turns_of_polls.asleep() && os::monotonic_ns() < end) give_way_between_polls(false);
+  EXPECT_FALSE(long_turns_of_polls.asleep());
 }
 
 TEST(Waiting, polls_of_jobs_on_several_machines_give_way) {
