@@ -262,8 +262,9 @@ constexpr int more_among_threads = 8;
 /// processor: it gets it at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
-  const bool learns =
-      (processor_is_wanted() || long_turns.asleep()) && self.spin_ns != 0 && self.may_sleep_at_once;
+  const bool shares =
+      self.oversubscribed || (self.may_yield_to_learn && (competition.exists() || long_turns.asleep()));
+  const bool learns = shares && self.spin_ns != 0 && self.may_sleep_at_once;
   const bool sleeps_at_once = learns && long_turns.begins_asleep(os::monotonic_ns);
   const bool yields = self.oversubscribed && self.spin_ns != 0 && !sleeps_at_once;
   const bool yields_to_learn = self.may_yield_to_learn && self.spin_ns != 0 && !sleeps_at_once;
