@@ -26,7 +26,7 @@ std::uint64_t patience_ns() {
 
 /// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
 /// prepares to sleep.
-constexpr int turns = 16;
+constexpr int turns_of_a_wait = 16;
 
 void count_sleep() {
   auto* count = wait_settings.sleeps;
@@ -268,7 +268,7 @@ constexpr int more_among_threads = 8;
   const bool sleeps_at_once = learns && long_turns.begins_asleep(os::monotonic_ns);
   const bool yields = self.oversubscribed && self.spin_ns != 0 && !sleeps_at_once;
   const bool yields_to_learn = self.may_yield_to_learn && self.spin_ns != 0 && !sleeps_at_once;
-  int polls = sleeps_at_once ? 1 : self.oversubscribed ? turns : fast_path.polls;
+  int polls = sleeps_at_once ? 1 : self.oversubscribed ? turns_of_a_wait : fast_path.polls;
   if (!sleeps_at_once && waiting.leader != 0 && self.spin_ns != 0 &&
       waiting.leader_processor == os::current_processor())
     polls *= more_among_threads;
