@@ -13,8 +13,8 @@ using Waiters = Weak::Atomic<std::uint64_t>;
 using Flow = near::queue::FlowControl<Weak, WeakSystem>;
 using Flag = near::queue::PacketFlag<Weak>;
 
-struct Bell {
-  Bell(Stage& stage, std::uint32_t owner) {
+struct OwnedBell {
+  OwnedBell(Stage& stage, std::uint32_t owner) {
     stage.name(sleeping, "sleeping " + std::to_string(owner));
     stage.name(bell, "bell " + std::to_string(owner));
   }
@@ -23,7 +23,7 @@ struct Bell {
 
 /// As wait_until() in the transport: calls attempt() until it succeeds, and sleeps in between.
 template <class Attempt>
-void sleep_until(Bell& bell, Waiters& waiters, std::uint64_t self, bool fences, Attempt&& attempt) {
+void sleep_until(OwnedBell& bell, Waiters& waiters, std::uint64_t self, bool fences, Attempt&& attempt) {
   for (;;) {
     auto rung = Doorbell::rung(bell.bell);
     if (attempt()) return;
@@ -42,7 +42,7 @@ void slots_come_free(Stage& stage, std::uint32_t messages, bool fences) {
   Waiters waiters{0};
   stage.name(waiters, "waiters");
   auto bells = [&]<std::size_t... I>(std::index_sequence<I...>) {
-    return std::array<Bell, Senders>{Bell(stage, I)...};
+    return std::array<OwnedBell, Senders>{OwnedBell(stage, I)...};
   }(std::make_index_sequence<Senders>());
   Inbox inbox;
   for (std::uint32_t self = 0; self < Senders; ++self)
@@ -89,7 +89,7 @@ void packets_come_home(Stage& stage, bool fences) {
   std::array<Flag, 2> flags;
   std::array<std::uint32_t, 2> packets{};
   Waiters waiters{0};
-  Bell bell(stage, 0);
+  OwnedBell bell(stage, 0);
   stage.name(waiters, "waiters");
   for (std::uint32_t i : {0u, 1u}) {
     stage.name(flags[i].generation, "flag " + std::to_string(i));

@@ -12,7 +12,7 @@ using Lock = near::queue::SharedLock<Weak>;
 using Word = Weak::Atomic<std::uint32_t>;
 using Flow = near::queue::FlowControl<Weak, WeakSystem>;
 
-struct Bell {
+struct PlainBell {
   Word sleeping{0}, bell{0};
 };
 
@@ -37,7 +37,7 @@ struct Scene {
   /// As p2p::wait_for_lock().
   template <class Attempt>
   void take(std::uint32_t self, bool fences, Attempt&& attempt) {
-    Bell& own = bells[self];
+    PlainBell& own = bells[self];
     for (;;) {
       auto rung = Doorbell::rung(own.bell);
       if (attempt()) return;
@@ -84,7 +84,7 @@ struct Scene {
 
   Stage& stage;
   Lock lock;
-  std::array<Bell, 3> bells;
+  std::array<PlainBell, 3> bells;
   std::array<std::uint32_t, 2> numbers{};
 };
 

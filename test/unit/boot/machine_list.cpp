@@ -8,7 +8,7 @@ namespace {
 using Ranks = std::vector<std::vector<std::uint32_t>>;
 using Machines = std::vector<std::uint32_t>;
 
-Machines read(const std::vector<std::string>& rows, std::uint32_t size) {
+Machines machines_from(const std::vector<std::string>& rows, std::uint32_t size) {
   MachineListReader reader;
   for (std::size_t row = 0; row < rows.size(); ++row) EXPECT_EQ(reader.add(rows[row]), row + 1 < rows.size());
   Machines machine_of;
@@ -24,7 +24,8 @@ TEST(MachineList, is_short_for_blocks_and_turns) {
 TEST(MachineList, is_read_as_it_was_written_however_it_is_cut) {
   const Ranks ranks = {{0, 5, 6}, {1}, {2, 3, 4, 8}, {7}};
   for (std::size_t longest : {1, 2, 3, 5, 100})
-    EXPECT_EQ(read(machine_list_rows(ranks, longest), 9), (Machines{0, 1, 2, 2, 2, 0, 0, 3, 2})) << longest;
+    EXPECT_EQ(machines_from(machine_list_rows(ranks, longest), 9), (Machines{0, 1, 2, 2, 2, 0, 0, 3, 2}))
+        << longest;
 }
 
 TEST(MachineList, must_name_the_machine_of_each_rank) {

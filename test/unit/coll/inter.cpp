@@ -4,7 +4,7 @@
 namespace near::coll::test {
 namespace {
 
-constexpr MPI_Count counts[] = {0, 1, 5, 40};
+constexpr MPI_Count few_and_many[] = {0, 1, 5, 40};
 
 struct Side {
   object::Communicator& c;
@@ -38,7 +38,7 @@ void rooted(const Side& side, F each) {
     const int size = side.left == root_in_left ? side.own : side.other;
     for (int root : roots(size)) {
       const int given = side.left != root_in_left ? root : (side.c.rank == root ? MPI_ROOT : MPI_PROC_NULL);
-      for (MPI_Count cells : counts) each(++number, root_in_left, root, given, cells);
+      for (MPI_Count cells : few_and_many) each(++number, root_in_left, root, given, cells);
     }
   }
 }
@@ -83,7 +83,7 @@ TEST(between_groups, a_gather_and_a_scatter_meet_the_other_group) {
 TEST(between_groups, an_allgather_and_an_alltoall_exchange_the_blocks) {
   between([](Side& side, const Perform& perform) {
     int number = 0;
-    for (MPI_Count cells : counts) {
+    for (MPI_Count cells : few_and_many) {
       ++number;
       TestBuffer own(layout_at(number, side.c.rank), cells), all(Layout::gaps, cells * side.other);
       for (MPI_Count i = 0; i < cells; ++i) own.set(i, cell(number, side.mine(), i));

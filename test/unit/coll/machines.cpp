@@ -2,6 +2,7 @@
 // results of all algorithms are in the other files, by every_form().
 #include "coll/shared/area.h"
 #include "forms.h"
+#include "rank_lists.h"
 #include "topo/nearest.h"
 
 #include <cstdint>
@@ -11,12 +12,6 @@ namespace near::coll::test {
 namespace {
 
 using Numbers = std::vector<std::uint32_t>;
-
-std::vector<int> members(RankList list) {
-  std::vector<int> all;
-  for (int i = 0; i < list.size(); ++i) all.push_back(list[i]);
-  return all;
-}
 
 TEST(machines, are_numbered_by_their_lowest_ranks) {
   const Machines machines(Numbers{7, 7, 0, 3, 0, 7}, 4);

@@ -3,6 +3,7 @@
 #include "coll/registry.h"
 #include "coll/schedule.h"
 #include "fake_p2p.h"
+#include "rank_lists.h"
 
 #include <gtest/gtest.h>
 
@@ -29,12 +30,6 @@ Vector sum_of(const std::vector<int>& ranks) {
     for (int i = 0; i < length; ++i)
       sum[static_cast<std::size_t>(i)] += own(rank)[static_cast<std::size_t>(i)];
   return sum;
-}
-
-std::vector<int> members(RankList list) {
-  std::vector<int> all;
-  for (int i = 0; i < list.size(); ++i) all.push_back(list[i]);
-  return all;
 }
 
 Buffer buffer_of(Vector& vector) { return Buffer{vector.data(), length, datatype::find_predefined(MPI_INT)}; }

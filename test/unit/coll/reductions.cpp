@@ -62,7 +62,7 @@ std::vector<Kind> kinds() {
   return all;
 }
 
-constexpr MPI_Count counts[] = {0, 1, 4, 37, 150}; // 150 gaps cells do not fit a group's inline scratch
+constexpr MPI_Count lengths[] = {0, 1, 4, 37, 150}; // 150 gaps cells do not fit a group's inline scratch
 
 /// The expected result for ranks [first, last] at an index.
 Cell fold(const Kind& kind, int number, int first, int last, MPI_Count index) {
@@ -75,7 +75,7 @@ template <class F>
 void calls(F each) {
   int number = 0;
   for (const Kind& kind : kinds())
-    for (MPI_Count cells : counts)
+    for (MPI_Count cells : lengths)
       for (bool in_place : {false, true}) each(++number, kind, cells, in_place);
 }
 

@@ -17,10 +17,10 @@ int elements(int from, int to) {
 std::int64_t element(int from, int to, int place) { return from * 1'000'000 + to * 100'000 + place; }
 
 /// Blocks in the order of ranks, with a gap after each.
-struct Side {
+struct VaryingBlocks {
   std::vector<int> counts, displacements;
   Values values;
-  explicit Side(const std::vector<int>& sizes) : counts(sizes) {
+  explicit VaryingBlocks(const std::vector<int>& sizes) : counts(sizes) {
     int at = 0;
     for (int size : sizes) {
       displacements.push_back(at);
@@ -44,26 +44,26 @@ struct Side {
 };
 
 template <class SizeOf>
-Side side(int size, SizeOf size_of) {
+VaryingBlocks varying_blocks(int size, SizeOf size_of) {
   std::vector<int> sizes;
   for (int rank = 0; rank < size; ++rank) sizes.push_back(size_of(rank));
-  return Side(sizes);
+  return VaryingBlocks(sizes);
 }
 
 void exchange_all_sizes(object::Communicator& c, const Perform& perform) {
-  Side out = side(c.size, [&](int to) { return elements(c.rank, to); });
-  Side in = side(c.size, [&](int from) { return elements(from, c.rank); });
+  VaryingBlocks out = varying_blocks(c.size, [&](int to) { return elements(c.rank, to); });
+  VaryingBlocks in = varying_blocks(c.size, [&](int from) { return elements(from, c.rank); });
   for (int to = 0; to < c.size; ++to) out.fill(c.rank, to, to);
   perform(alltoallv_call(out.blocks(), in.blocks()), c);
   for (int from = 0; from < c.size; ++from) in.expect(from, c.rank, from);
   for (int root : roots(c.size)) {
-    Side one = side(1, [&](int) { return elements(c.rank, root); });
-    Side all = side(c.size, [&](int from) { return elements(from, root); });
+    VaryingBlocks one = varying_blocks(1, [&](int) { return elements(c.rank, root); });
+    VaryingBlocks all = varying_blocks(c.size, [&](int from) { return elements(from, root); });
     one.fill(c.rank, root, 0);
     Datatype& type = *datatype::find_datatype(MPI_INT64_T);
     perform(gatherv_call(Buffer{one.values.data(), one.counts[0], &type}, all.blocks(), root, c), c);
     for (int from = 0; c.rank == root && from < c.size; ++from) all.expect(from, root, from);
-    Side mine = side(1, [&](int) { return elements(c.rank, root); });
+    VaryingBlocks mine = varying_blocks(1, [&](int) { return elements(c.rank, root); });
     perform(scatterv_call(all.blocks(), Buffer{mine.values.data(), mine.counts[0], &type}, root, c), c);
     mine.expect(c.rank, root, 0);
   }
@@ -89,8 +89,8 @@ TEST(varying, a_block_that_is_longer_than_its_buffer_is_an_error) {
   make_types();
   for (int sent : {1, 4})
     run_ranks(2, Conditions{everything}, [&](object::Communicator& c) {
-      Side out = side(2, [&](int to) { return c.rank == 0 && to == 1 ? sent : 2; });
-      Side in = side(2, [](int) { return 2; });
+      VaryingBlocks out = varying_blocks(2, [&](int to) { return c.rank == 0 && to == 1 ? sent : 2; });
+      VaryingBlocks in = varying_blocks(2, [](int) { return 2; });
       const Result result = run(alltoallv_call(out.blocks(), in.blocks()), c);
       EXPECT_EQ(result.code(), c.rank == 1 && sent == 4 ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
       if (!result.ok())

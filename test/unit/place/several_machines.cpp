@@ -10,7 +10,7 @@ using namespace near;
 namespace {
 
 /// Two ranks with so many bytes each, of which one still runs.
-place::Snapshot job(std::uint64_t bytes) {
+place::Snapshot job_of(std::uint64_t bytes) {
   place::Snapshot snapshot;
   snapshot.job = "nearmpi-1";
   for (int rank : {0, 1}) {
@@ -26,9 +26,9 @@ place::Snapshot job(std::uint64_t bytes) {
 }
 
 TEST(several_machines, are_worth_what_they_are_together) {
-  EXPECT_EQ(place::weight_of(job(100)), (place::Weight{true, 1, 207}));
-  const place::Documents both = {{"m1", place::json_of(job(1), false)},
-                                 {"m2", place::json_of(job(100), false)}};
+  EXPECT_EQ(place::weight_of(job_of(100)), (place::Weight{true, 1, 207}));
+  const place::Documents both = {{"m1", place::json_of(job_of(1), false)},
+                                 {"m2", place::json_of(job_of(100), false)}};
   EXPECT_EQ(place::weight_of(both), (place::Weight{true, 2, 9 + 207}));
   EXPECT_EQ(place::weight_of(place::Documents{{"m1", ""}, {"m2", "near: no"}, {"m3", "7"}}), place::Weight{})
       << "no machine has answered";
@@ -36,17 +36,17 @@ TEST(several_machines, are_worth_what_they_are_together) {
 }
 
 TEST(several_machines, a_snapshot_with_more_ranks_and_then_more_memory_is_worth_more) {
-  place::Snapshot launcher = job(1'000'000);
+  place::Snapshot launcher = job_of(1'000'000);
   launcher.job.clear();
-  place::Snapshot ended = job(1'000'000);
+  place::Snapshot ended = job_of(1'000'000);
   ended.processes[0].phase = ended.processes[1].phase;
   EXPECT_LT(place::weight_of(launcher), place::weight_of(ended));
-  EXPECT_LT(place::weight_of(ended), place::weight_of(job(1)));
-  EXPECT_LT(place::weight_of(job(1)), place::weight_of(job(2)));
+  EXPECT_LT(place::weight_of(ended), place::weight_of(job_of(1)));
+  EXPECT_LT(place::weight_of(job_of(1)), place::weight_of(job_of(2)));
 }
 
 TEST(several_machines, are_on_one_page) {
-  const std::string document = place::json_of(job(1), false), opening = "id=\"snapshot\">";
+  const std::string document = place::json_of(job_of(1), false), opening = "id=\"snapshot\">";
   const std::string text = place::page_of(place::Documents{{"</script>", document}, {"m2", ""}});
   const auto begin = text.find(opening) + opening.size();
   const auto machines =

@@ -19,7 +19,7 @@ using profile::touched_bytes;
 namespace {
 
 /// A block takes 10 ns and 1 ns for each byte, twice as much if it is listed; more outside the first-level cache.
-BlockCosts example() {
+BlockCosts example_costs() {
   BlockCosts made;
   made.call = 14'000;
   made.first = {40'000, -20'000};
@@ -36,30 +36,30 @@ BlockCosts example() {
   return made;
 }
 
-CopyTerms terms(const std::vector<Blocks>& blocks, Before before = Before::hot) {
-  return predict_copy(example(), Direction::gather, blocks, before);
+CopyTerms copy_terms(const std::vector<Blocks>& blocks, Before before = Before::hot) {
+  return predict_copy(example_costs(), Direction::gather, blocks, before);
 }
 
 TEST(PackingModel, adds_up_the_call_the_blocks_and_the_way_to_their_lines) {
-  const auto few = terms({{100, 8, 128, Spacing::equal}}); // 6.4 KiB of lines
+  const auto few = copy_terms({{100, 8, 128, Spacing::equal}}); // 6.4 KiB of lines
   EXPECT_NEAR(few.start, 14, 1e-9);
   EXPECT_NEAR(few.addresses, 100 * 18, 1e-6);
   EXPECT_NEAR(few.memory, 0, 1e-6);
   EXPECT_NEAR(few.total(), 14 + 1800, 1e-6);
-  const auto cold = terms({{100, 8, 128, Spacing::equal}}, Before::cold);
+  const auto cold = copy_terms({{100, 8, 128, Spacing::equal}}, Before::cold);
   EXPECT_NEAR(cold.addresses, 100 * 18, 1e-6);
   EXPECT_NEAR(cold.memory, 100 * 90 + 40, 1e-6) << "it waits for the first line";
-  EXPECT_NEAR(terms({{8, 8, 128, Spacing::equal}}, Before::cold).memory, 8 * 90 + 40, 1e-6);
+  EXPECT_NEAR(copy_terms({{8, 8, 128, Spacing::equal}}, Before::cold).memory, 8 * 90 + 40, 1e-6);
   auto scattered = [](std::uint64_t count) {
     const std::vector<Blocks> blocks = {{count, 8, 128, Spacing::equal}};
-    return predict_copy(example(), Direction::scatter, blocks, Before::cold).memory;
+    return predict_copy(example_costs(), Direction::scatter, blocks, Before::cold).memory;
   };
   EXPECT_NEAR(scattered(100), 100 * 90 - 20, 1e-6) << "stores do not wait";
   EXPECT_GE(scattered(0), 0);
 }
 
 TEST(PackingModel, knows_that_stores_wait_once_there_are_more_than_a_processor_keeps) {
-  BlockCosts costs = example();
+  BlockCosts costs = example_costs();
   costs.first[1] = -2'000'000;
   auto scattered = [&](std::uint64_t count) {
     const std::vector<Blocks> blocks = {{count, 8, 128, Spacing::equal}};
@@ -75,7 +75,7 @@ TEST(PackingModel, knows_that_stores_wait_once_there_are_more_than_a_processor_k
 
 TEST(PackingModel, takes_the_caches_by_the_lines_that_are_touched) {
   auto more = [](std::uint64_t bytes) {
-    return terms({{bytes / 64, 8, 192, Spacing::equal}}).memory / static_cast<double>(bytes / 64);
+    return copy_terms({{bytes / 64, 8, 192, Spacing::equal}}).memory / static_cast<double>(bytes / 64);
   };
   EXPECT_NEAR(more(32u << 10), 0, 1e-6);
   EXPECT_NEAR(more(128u << 10), 1, 1e-6);
@@ -90,22 +90,22 @@ TEST(PackingModel, never_jumps_between_what_was_measured_and_grows_with_the_byte
   double before = 0;
   for (std::uint64_t bytes = 1; bytes <= 100'000; bytes += 1 + bytes / 50) {
     const double now =
-        terms({{1, bytes, 16.0 * static_cast<double>(bytes), Spacing::equal}}, Before::cold).total();
+        copy_terms({{1, bytes, 16.0 * static_cast<double>(bytes), Spacing::equal}}, Before::cold).total();
     EXPECT_GE(now, before) << bytes;
     if (before != 0) EXPECT_LT(now, 1.5 * before) << bytes;
     before = now;
   }
-  EXPECT_NEAR(terms({{1, 4096 * 4, 4096 * 64, Spacing::equal}}).addresses,
-              4 * terms({{1, 4096, 4096 * 16, Spacing::equal}}).addresses, 1);
+  EXPECT_NEAR(copy_terms({{1, 4096 * 4, 4096 * 64, Spacing::equal}}).addresses,
+              4 * copy_terms({{1, 4096, 4096 * 16, Spacing::equal}}).addresses, 1);
 }
 
 TEST(PackingModel, adds_up_blocks_of_several_lengths_and_tells_lists_from_strides) {
   const Blocks strided{50, 16, 256, Spacing::equal}, listed{50, 16, 256, Spacing::listed};
-  EXPECT_NEAR(terms({listed}).addresses, 2 * terms({strided}).addresses, 1e-6);
-  EXPECT_NEAR(terms({strided, listed}).addresses, terms({strided}).addresses + terms({listed}).addresses,
-              1e-6);
-  EXPECT_NEAR(terms({}).total(), 14, 1e-9);
-  EXPECT_NEAR(terms({{0, 8, 16, Spacing::equal}}).total(), 14, 1e-9);
+  EXPECT_NEAR(copy_terms({listed}).addresses, 2 * copy_terms({strided}).addresses, 1e-6);
+  EXPECT_NEAR(copy_terms({strided, listed}).addresses,
+              copy_terms({strided}).addresses + copy_terms({listed}).addresses, 1e-6);
+  EXPECT_NEAR(copy_terms({}).total(), 14, 1e-9);
+  EXPECT_NEAR(copy_terms({{0, 8, 16, Spacing::equal}}).total(), 14, 1e-9);
 }
 
 TEST(PackingModel, counts_the_lines_that_blocks_touch) {
@@ -119,18 +119,18 @@ TEST(PackingModel, counts_the_lines_that_blocks_touch) {
 }
 
 TEST(PackingModel, is_complete_only_if_everything_was_measured) {
-  EXPECT_TRUE(example().complete());
+  EXPECT_TRUE(example_costs().complete());
   EXPECT_FALSE(BlockCosts{}.complete());
-  auto costs = example();
+  auto costs = example_costs();
   costs.call = 0;
   EXPECT_FALSE(costs.complete());
-  costs = example();
+  costs = example_costs();
   costs.caches[2] = 0;
   EXPECT_FALSE(costs.complete());
-  costs = example();
+  costs = example_costs();
   costs.first[1] = 0;
   EXPECT_FALSE(costs.complete());
-  costs = example();
+  costs = example_costs();
   costs.block[1][1][12][3][3] = 0;
   EXPECT_FALSE(costs.complete());
 }
@@ -139,7 +139,7 @@ TEST(PackingModel, is_read_from_a_profile_as_it_was_written) {
   profile::Profile made, read;
   made.machine = "a";
   made.measured = "b";
-  made.blocks = example();
+  made.blocks = example_costs();
   made.blocks.block[0][1][2][3][1] = 0;
   made.blocks.caches[1] = 0;
   ASSERT_TRUE(profile::parse(text_of(made), read).ok()) << base::failure_text();

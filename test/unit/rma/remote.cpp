@@ -1,12 +1,10 @@
 // Windows of processes that reach each other by messages, as on several machines: each test lets the processes of one
 // machine forget where the parts of the others are mapped.
 #include "rma/remote.h"
-#include "../shm/ranks.h"
 #include "comm/exchange.h"
-#include "datatype/operation.h"
 #include "memory/segments.h"
-#include "p2p/p2p.h"
 #include "transport/registry.h"
+#include "world.h"
 
 #include <cstring>
 #include <numeric>
@@ -15,17 +13,6 @@ namespace near::rma {
 namespace {
 
 using test::require;
-
-/// MPI_COMM_WORLD of the processes of run_ranks.
-object::Communicator& world(std::uint32_t rank, std::uint32_t size) {
-  p2p::attach();
-  object::set_own_process({0, rank});
-  require(datatype::make_predefined_operations().ok(), "operations");
-  std::vector<object::ProcessId> members(size);
-  for (std::uint32_t i = 0; i < size; ++i) members[i].rank = i;
-  require(object::make_predefined_communicators(object::make_group(members)).ok(), "world");
-  return *object::world();
-}
 
 struct Scene {
   Window& window;
@@ -80,7 +67,7 @@ void separate(Window& window, const Machines& machines) {
 void on_machines(std::uint32_t ranks, MPI_Aint cells, const Machines& machines,
                  const std::function<void(const Scene&)>& body) {
   test::run_ranks(ranks, [&](std::uint32_t rank) {
-    object::Communicator& communicator = world(rank, ranks);
+    object::Communicator& communicator = test::world(rank, ranks);
     Window* window = nullptr;
     void* base = nullptr;
     require(allocate(communicator, 8 * cells, 8, nullptr, {}, base, window).ok(), "window");
@@ -279,7 +266,7 @@ TEST(Remote, what_lies_outside_of_the_part_is_refused_by_the_target_too) {
 
 TEST(Remote, attached_memory_is_checked_when_the_operation_is_called) {
   test::run_ranks(2, [](std::uint32_t rank) {
-    object::Communicator& communicator = world(rank, 2);
+    object::Communicator& communicator = test::world(rank, 2);
     Window* window = nullptr;
     require(create_dynamic(communicator, nullptr, window).ok(), "window");
     static std::int64_t memory[64]; // at the same address in both, as they were forked
@@ -305,7 +292,7 @@ TEST(Remote, attached_memory_is_checked_when_the_operation_is_called) {
 
 TEST(Remote, operations_on_a_process_that_has_failed_end_with_an_error) {
   test::run_ranks(2, [](std::uint32_t rank) {
-    object::Communicator& communicator = world(rank, 2);
+    object::Communicator& communicator = test::world(rank, 2);
     Window* window = nullptr;
     void* base = nullptr;
     require(allocate(communicator, 64, 8, nullptr, {}, base, window).ok(), "window");

@@ -1,9 +1,7 @@
 // A window of two processes, in which rank 1 is reached through a RemoteAccess: operations complete some
 // polls after they began, so flushes, ends of epochs and requests have to wait.
-#include "../shm/ranks.h"
-#include "datatype/operation.h"
-#include "p2p/p2p.h"
 #include "rma/state.h"
+#include "world.h"
 
 #include <cstring>
 #include <deque>
@@ -94,20 +92,9 @@ private:
   Network& network_;
 };
 
-/// MPI_COMM_WORLD of the processes of run_ranks.
-object::Communicator& world(std::uint32_t rank, std::uint32_t size) {
-  p2p::attach();
-  object::set_own_process({0, rank});
-  require(datatype::make_predefined_operations().ok(), "operations");
-  std::vector<object::ProcessId> members(size);
-  for (std::uint32_t i = 0; i < size; ++i) members[i].rank = i;
-  require(object::make_predefined_communicators(object::make_group(members)).ok(), "world");
-  return *object::world();
-}
-
 /// Rank 0 runs `body` on a window in which it reaches rank 1 through the network only; rank 1 takes part in
 /// the epochs. The "memory of rank 1" is the vector `there`, in the process of rank 0.
-struct Scene {
+struct NetworkScene {
   Window& window;
   Network& network;
   std::vector<int>& there;
@@ -120,10 +107,10 @@ struct Scene {
 };
 
 void with_window(
-    const std::function<void(const Scene&)>& body,
+    const std::function<void(const NetworkScene&)>& body,
     const std::function<void(Window&)>& other = [](Window&) {}) {
   test::run_ranks(2, [&](std::uint32_t rank) {
-    object::Communicator& communicator = world(rank, 2);
+    object::Communicator& communicator = test::world(rank, 2);
     std::vector<int> there(8, 0);
     Window* window = nullptr;
     void* base = nullptr;
@@ -135,7 +122,7 @@ void with_window(
       State& state = state_of(*window);
       state.remote = std::make_unique<Fake>(network);
       state.members[1].address = reinterpret_cast<std::uint64_t>(there.data());
-      body(Scene{*window, network, there});
+      body(NetworkScene{*window, network, there});
     } else {
       other(*window);
     }
@@ -145,7 +132,7 @@ void with_window(
 }
 
 TEST(UnderWay, a_put_is_not_complete_when_it_returns_and_a_flush_waits_for_it) {
-  with_window([](const Scene& scene) {
+  with_window([](const NetworkScene& scene) {
     require(lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, scene.window).ok(), "lock");
     int value = 41;
     Pending pending;
@@ -159,7 +146,7 @@ TEST(UnderWay, a_put_is_not_complete_when_it_returns_and_a_flush_waits_for_it) {
 }
 
 TEST(UnderWay, a_local_flush_waits_for_the_origin_only) {
-  with_window([](const Scene& scene) {
+  with_window([](const NetworkScene& scene) {
     require(lock_all(MPI_MODE_NOCHECK, scene.window).ok(), "lock");
     int value = 7;
     Pending pending;
@@ -179,7 +166,7 @@ TEST(UnderWay, the_ends_of_all_kinds_of_epochs_wait) {
     require(post(*origin, 0, window).ok() && wait(window).ok(), "post and wait");
   };
   with_window(
-      [](const Scene& scene) {
+      [](const NetworkScene& scene) {
         int value = 3;
         Pending pending[3];
         require(lock(MPI_LOCK_EXCLUSIVE, 1, MPI_MODE_NOCHECK, scene.window).ok(), "lock");
@@ -198,7 +185,7 @@ TEST(UnderWay, the_ends_of_all_kinds_of_epochs_wait) {
 }
 
 TEST(UnderWay, a_request_is_pending_until_its_operation_is_complete_at_the_origin) {
-  with_window([](const Scene& scene) {
+  with_window([](const NetworkScene& scene) {
     require(lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, scene.window).ok(), "lock");
     scene.there[5] = 99;
     int got = 0, added = 1;
@@ -223,7 +210,7 @@ TEST(UnderWay, a_request_is_pending_until_its_operation_is_complete_at_the_origi
 }
 
 TEST(UnderWay, operations_on_this_process_are_complete_and_so_are_their_requests) {
-  with_window([](const Scene& scene) {
+  with_window([](const NetworkScene& scene) {
     require(lock(MPI_LOCK_SHARED, 0, 0, scene.window).ok(), "lock");
     int value = 5;
     Pending pending;
@@ -238,7 +225,7 @@ TEST(UnderWay, operations_on_this_process_are_complete_and_so_are_their_requests
 }
 
 TEST(UnderWay, a_failure_is_returned_once_by_the_call_that_waits) {
-  with_window([](const Scene& scene) {
+  with_window([](const NetworkScene& scene) {
     require(lock(MPI_LOCK_SHARED, 1, MPI_MODE_NOCHECK, scene.window).ok(), "lock");
     int value = 1;
     scene.network.next_error = MPI_ERR_RMA_RANGE;

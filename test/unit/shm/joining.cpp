@@ -89,29 +89,29 @@ struct Message {
   std::vector<std::byte> data;
   transport::RtsHeader rts{};
 };
-std::deque<Message> inbox;
+std::deque<Message> messages;
 
-void register_handlers() {
+void keep_messages() {
   transport::set_handler(Handler::p2p_eager, [](transport::Arrival& arrival) {
-    inbox.push_back(
+    messages.push_back(
         {arrival.from, arrival.envelope, {arrival.payload, arrival.payload + arrival.payload_bytes}});
     transport::give_back_credit(*arrival.from);
   });
   transport::set_handler(Handler::p2p_rts, [](transport::Arrival& arrival) {
-    inbox.push_back({arrival.from, arrival.envelope, {}, arrival.rts()});
+    messages.push_back({arrival.from, arrival.envelope, {}, arrival.rts()});
   });
 }
 
-std::vector<std::byte> pattern(std::size_t bytes, std::uint32_t seed) {
+std::vector<std::byte> content(std::size_t bytes, std::uint32_t seed) {
   std::vector<std::byte> data(bytes);
   for (std::size_t i = 0; i < bytes; ++i) data[i] = static_cast<std::byte>(i * 13 + seed + (i >> 8));
   return data;
 }
 
 Message next() {
-  wait_for([] { return !inbox.empty(); });
-  Message first = std::move(inbox.front());
-  inbox.pop_front();
+  wait_for([] { return !messages.empty(); });
+  Message first = std::move(messages.front());
+  messages.pop_front();
   return first;
 }
 
@@ -138,8 +138,8 @@ constexpr std::size_t lengths[] = {0, 8, 80, 1000, 8000, 100'000, 3'000'000};
 
 void send_all(std::uint32_t to, std::uint32_t own_row) {
   for (int round = 0; round < 40; ++round) // enough messages to get a lane
-    for (const std::size_t bytes : {8, 800}) send(to, static_cast<int>(bytes), pattern(bytes, own_row));
-  for (const std::size_t bytes : lengths) send(to, static_cast<int>(bytes), pattern(bytes, own_row));
+    for (const std::size_t bytes : {8, 800}) send(to, static_cast<int>(bytes), content(bytes, own_row));
+  for (const std::size_t bytes : lengths) send(to, static_cast<int>(bytes), content(bytes, own_row));
 }
 
 void receive_all(std::uint32_t from) {
@@ -156,14 +156,14 @@ void receive_all(std::uint32_t from) {
           "an RTS can be accepted");
       wait_for([&] { return side.finished; });
     }
-    require(message.data == pattern(bytes, from), "and whole");
+    require(message.data == content(bytes, from), "and whole");
   }
 }
 
 TEST_F(Joining, a_process_that_joins_later_exchanges_messages_with_the_early_ones) {
   for (const std::uint32_t row : {0u, 1u})
     launch(row, [this, row] {
-      register_handlers();
+      keep_messages();
       bool reached = true;
       try {
         (void)peer(late);
@@ -182,7 +182,7 @@ TEST_F(Joining, a_process_that_joins_later_exchanges_messages_with_the_early_one
     });
   for (const std::uint32_t row : {0u, 1u}) expect_news_of(row);
   launch(late, [] {
-    register_handlers();
+    keep_messages();
     for (const std::uint32_t other : {0u, 1u}) {
       send_all(other, late);
       receive_all(other);
@@ -193,7 +193,7 @@ TEST_F(Joining, a_process_that_joins_later_exchanges_messages_with_the_early_one
 TEST_F(Joining, the_first_processes_wait_for_each_other_and_later_ones_for_them) {
   auto body = [this](std::uint32_t row) {
     return [this, row] {
-      register_handlers();
+      keep_messages();
       tell();
       if (row == late) {
         for (const std::uint32_t other : {0u, 1u}) send_all(other, row);
@@ -215,7 +215,7 @@ TEST_F(Joining, a_process_that_has_joined_is_woken_when_there_is_space_for_its_m
   launch(
       0,
       [this] {
-        register_handlers();
+        keep_messages();
         tell();
         usleep(300'000); // meanwhile the other process fills the queue and sleeps
         for (int i = 0; i < 12; ++i) require(next().envelope.tag == i, "in order");
@@ -227,7 +227,7 @@ TEST_F(Joining, a_process_that_has_joined_is_woken_when_there_is_space_for_its_m
       late,
       [] {
         const auto usual = transport::wait_settings;
-        auto word = pattern(8, 1);
+        auto word = content(8, 1);
         std::deque<Side> waiters(12);
         for (int i = 0; i < 12; ++i)
           if (transport::send_eager(peer(0), {7, 0, i, 8}, byte_buffer(word.data(), 8),

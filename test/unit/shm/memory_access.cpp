@@ -47,7 +47,7 @@ Known known;
 bool is_known = false;
 int finished = 0;
 
-void register_handlers() {
+void register_access_handlers() {
   transport::set_handler(transport::Handler::p2p_eager, [](transport::Arrival& arrival) {
     if (arrival.envelope.tag == 1) {
       std::memcpy(&known, arrival.payload, sizeof known);
@@ -67,7 +67,7 @@ void send(std::uint32_t to, int tag, void* data, std::size_t bytes) {
 TEST(MemoryAccess, atomic_operations_of_several_ranks_lose_no_update) {
   run_ranks(3, [](std::uint32_t rank) {
     constexpr std::uint64_t rounds = 20'000;
-    register_handlers();
+    register_access_handlers();
     struct Words {
       std::uint64_t sum, by_comparison;
       std::uint32_t narrow, bits;
