@@ -86,7 +86,8 @@ void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
   looks_seldom_ = ranks_share_processors() || transport::processor_is_wanted();
-  if (!looks_seldom_ && !transport::EngineLock::threads_allowed())
+  const bool may_spin = transport::wait_settings.spin_ns != 0;
+  if (may_spin && !looks_seldom_ && !transport::EngineLock::threads_allowed())
     for (int check = 1; check <= checks; ++check) {
       if (done()) return;
       if (check % checks_between_polls == 0)

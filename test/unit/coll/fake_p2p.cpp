@@ -1,6 +1,7 @@
 #include "fake_p2p.h"
 
 #include "coll/shared/area.h"
+#include "transport/registry.h"
 
 #include <gtest/gtest.h>
 
@@ -171,6 +172,7 @@ namespace {
 
 thread_local segment::Counters own_counters{};
 thread_local std::vector<Sent> own_sent;
+thread_local std::uint64_t own_polls = 0;
 
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
@@ -203,6 +205,7 @@ base::Result populate_own_slice(std::byte*, std::size_t, std::size_t) {
 
 segment::Counters& counters() { return own_counters; }
 std::vector<Sent>& sent() { return own_sent; }
+std::uint64_t polls() { return own_polls; }
 
 namespace {
 
@@ -282,6 +285,8 @@ void run_threads(int total, const Conditions& conditions, const std::function<vo
   if (conditions.one_processor) fresh.turns = std::make_unique<Turns>(total);
   world = &fresh;
   p2p::sent_request = reinterpret_cast<MPI_Request>(1); // finished_request() exists
+  // Two threads poll for a time, as ranks with processors of their own do. More of them would take the processors from each other.
+  transport::wait_settings.spin_ns = total > 2 ? 0 : transport::WaitSettings{}.spin_ns;
   std::vector<std::thread> threads;
   for (int rank = 0; rank < total; ++rank)
     threads.emplace_back([&, rank] {
@@ -366,6 +371,7 @@ using coll::test::advance_schedules;
 using coll::test::context_of;
 using coll::test::match;
 using coll::test::me;
+using coll::test::own_polls;
 using coll::test::Parcel;
 using coll::test::posted;
 using coll::test::Receive;
@@ -453,6 +459,7 @@ void wait_complete(Request& request) {
 }
 
 bool progress() {
+  ++own_polls;
   std::lock_guard guard(world->lock);
   return match();
 }
@@ -462,7 +469,10 @@ void wait_until_stored(bool (*done)(void*), void* argument) {
   auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (!done(argument)) {
     if (std::chrono::steady_clock::now() > limit) stuck(nullptr);
-    (void)progress();
+    {
+      std::lock_guard guard(world->lock);
+      match();
+    }
     advance_schedules();
     if (world->turns != nullptr)
       world->turns->pass(me, false);

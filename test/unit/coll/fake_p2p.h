@@ -46,6 +46,8 @@ struct Sent {
 };
 /// All of them, in their order.
 std::vector<Sent>& sent();
+/// How often the calling rank has called p2p::progress().
+std::uint64_t polls();
 /// What the calling rank has read in areas.
 segment::Counters& counters();
 /// The NUMA node of a rank: two nodes, whose ranks alternate irregularly.

@@ -1,6 +1,7 @@
 // How often a rank waits in a collective where ranks share processors: each wait costs it a turn of its processor.
 #include "coll/shared/area.h"
 #include "forms.h"
+#include "transport/registry.h"
 
 #include <algorithm>
 #include <string>
@@ -137,6 +138,20 @@ TEST_F(Waits, a_rank_waits_twice_for_each_slice_of_shares) {
 }
 
 /// The ranks of a barrier wait for the last one, so these tests do count waits.
+TEST_F(Waits, a_rank_polls_before_it_waits_unless_it_is_to_sleep_at_once) {
+  ASSERT_TRUE(configure("auto").ok()); // ranks do not share processors
+  Conditions conditions{everything, most_slices};
+  conditions.one_processor = true;
+  for (const std::uint64_t spin_ns : {100'000u, 0u})
+    run_ranks(2, conditions, [&](object::Communicator& c) {
+      transport::wait_settings.spin_ns = spin_ns;
+      const std::uint64_t before = polls();
+      blocking(barrier_call(), c);
+      if (c.rank == 0) // waits for the other one, which runs afterwards
+        EXPECT_EQ(polls() != before, spin_ns != 0);
+    });
+}
+
 TEST_F(Waits, all_ranks_but_the_last_wait_in_a_barrier) { EXPECT_GE(most_waits(8, 0, 1, 40), 30u); }
 
 } // namespace
