@@ -1,12 +1,12 @@
-# Builds with the address or thread sanitizer, and clang-tidy, compile several files of a layer at once, since headers take half of a
-# file's time. CMakeLists.txt has the exceptions. All other builds compile each file alone, so a missing include remains an error.
-# Names in the anonymous namespaces of a layer must differ.
+# Release builds, builds with a sanitizer, and clang-tidy compile several files of a layer or of a unit test at once, since headers take
+# half of a file's time. CMakeLists.txt has the exceptions. Debug builds compile each file alone, so there a missing include is an error.
+# Names in the anonymous namespaces of a layer, or of its unit tests, must differ.
 
 set(together OFF)
-if(NEAR_SANITIZE)
+if(NEAR_SANITIZE OR CMAKE_BUILD_TYPE STREQUAL "Release")
   set(together ON)
 endif()
-option(NEAR_TOGETHER "Compile several files of a layer at once" ${together})
+option(NEAR_TOGETHER "Compile several files at once" ${together})
 
 # near_compile_together(<target>): does so with the sources of `target`. Only if NEAR_TOGETHER.
 function(near_compile_together target)
