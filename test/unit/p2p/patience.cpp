@@ -1,6 +1,9 @@
 // Which empty polls yield: with simulated times, and in p2p::poll() over the fake transport.
 #include "p2p/patience.h"
 #include "fixture.h"
+#include "transport/polling.h"
+
+#include <utility>
 
 namespace near::p2p {
 namespace {
@@ -215,6 +218,22 @@ TEST_F(Polls, find_what_came_while_they_gave_way) {
   EXPECT_TRUE(request->complete);
   EXPECT_TRUE(wait(request).ok());
   EXPECT_EQ(buffer, "hello");
+}
+
+TEST_F(Polls, begin_again_when_something_has_come) {
+  static bool comes;
+  const auto before = std::exchange(transport::advance_all, [] { return std::exchange(comes, false); });
+  let_polls_yield(true);
+  const auto first_of_two = [this](bool something_comes) {
+    const int first = fake::world().first_yields;
+    comes = something_comes;
+    for (const int end = fake::world().yields + 2; fake::world().yields < end;) poll(this);
+    return fake::world().first_yields - first;
+  };
+  EXPECT_EQ(first_of_two(true), 1);
+  EXPECT_EQ(first_of_two(false), 0);
+  EXPECT_EQ(first_of_two(true), 1);
+  transport::advance_all = before;
 }
 
 } // namespace
