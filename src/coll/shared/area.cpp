@@ -12,8 +12,8 @@
 namespace near::coll {
 namespace {
 
-/// Checks of a flag before a wait is set up: some 50 us.
-constexpr int checks = 4096, checks_between_polls = 16;
+/// Checks of a flag before a wait is set up: some 50 to 150 us, but at most for NEAR_SPIN.
+constexpr std::uint64_t most_checks = 4096, check_ns = 16, checks_between_polls = 16;
 /// Bytes of data in an entry's first line.
 constexpr MPI_Count first_line_bytes = base::cache_line - offsetof(Entry, payload);
 /// Shorter slices gain nothing from being fetched if other ranks wait for them already (doc/adr/0020). Bytes.
@@ -86,15 +86,16 @@ void Area::wait_until(Done&& done) {
   if (done()) return;
   ++waits_;
   looks_seldom_ = ranks_share_processors() || transport::processor_is_wanted();
-  const bool may_spin = transport::wait_settings.spin_ns != 0;
-  if (may_spin && !looks_seldom_ && !transport::EngineLock::threads_allowed())
-    for (int check = 1; check <= checks; ++check) {
+  if (!looks_seldom_ && !transport::EngineLock::threads_allowed()) {
+    const std::uint64_t checks = std::min(most_checks, transport::wait_settings.spin_ns / check_ns);
+    for (std::uint64_t check = 1; check <= checks; ++check) {
       if (done()) return;
       if (check % checks_between_polls == 0)
         p2p::progress();
       else
         base::cpu_relax();
     }
+  }
   p2p::wait_until_stored(done);
 }
 
