@@ -1,6 +1,5 @@
 # Builds with sanitizers are made in every test run, and two fifths of their time was the standard headers. They parse these
-# once for all layers, and once with GoogleTest for all tests. All other builds parse them in each file, so a
-# missing include remains an error.
+# once for all layers, and once with GoogleTest for all tests. All other builds parse them themselves.
 
 set(NEAR_PRECOMPILE OFF)
 if(NEAR_SANITIZE AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)

@@ -1,5 +1,5 @@
 # Release builds, builds with a sanitizer, and clang-tidy compile several files of a layer or of a unit test at once, since headers take
-# half of a file's time. CMakeLists.txt has the exceptions. Debug builds compile each file alone, so there a missing include is an error.
+# half of a file's time. CMakeLists.txt has the exceptions. The preset debug compiles each file alone, so there a missing include is an error.
 # Names in the anonymous namespaces of a layer, or of its unit tests, must differ.
 
 set(together OFF)

@@ -137,7 +137,6 @@ TEST_F(Waits, a_rank_waits_twice_for_each_slice_of_shares) {
   EXPECT_LE(most_waits(size, which, 4 * elements_of_64_kib, calls), 3u * calls);
 }
 
-/// The ranks of a barrier wait for the last one, so these tests do count waits.
 TEST_F(Waits, a_rank_polls_before_it_waits_unless_it_is_to_sleep_at_once) {
   ASSERT_TRUE(configure("auto").ok()); // ranks do not share processors
   Conditions conditions{everything, most_slices};
@@ -152,6 +151,7 @@ TEST_F(Waits, a_rank_polls_before_it_waits_unless_it_is_to_sleep_at_once) {
     });
 }
 
+/// The ranks of a barrier wait for the last one, so these tests do count waits.
 TEST_F(Waits, all_ranks_but_the_last_wait_in_a_barrier) { EXPECT_GE(most_waits(8, 0, 1, 40), 30u); }
 
 } // namespace
