@@ -179,7 +179,7 @@ TEST(neighbor_allgatherv, blocks_of_different_sizes_arrive_at_their_displacement
 }
 
 /// The contents of the block `out` of a rank.
-Cell sent_to(int number, int from, int out, MPI_Count i) { return cell(number, from, 100 * out + i); }
+Cell content_of(int number, int from, int out, MPI_Count i) { return cell(number, from, 100 * out + i); }
 
 TEST(neighbor_alltoall, each_block_takes_its_own_edge) {
   every_form(Collective::neighbor_alltoall, [](object::Communicator& c, const Perform& perform) {
@@ -190,11 +190,12 @@ TEST(neighbor_alltoall, each_block_takes_its_own_edge) {
         const MPI_Count all = cells * (count(topology.sources) + 1);
         TestBuffer out(layout_at(number, c.rank), cells * blocks), in(layout_at(number + 1, c.rank), all);
         for (int block = 0; block < blocks; ++block)
-          for (MPI_Count i = 0; i < cells; ++i) out.set(block * cells + i, sent_to(number, c.rank, block, i));
+          for (MPI_Count i = 0; i < cells; ++i)
+            out.set(block * cells + i, content_of(number, c.rank, block, i));
         perform(neighbor_alltoall_call(out.argument(0, cells), in.argument(0, cells), topology), c);
         expect(
             c, shape, in, all, [&](int block) { return block * cells; }, [&](const Edge&) { return cells; },
-            [&](const Edge& edge, MPI_Count i) { return sent_to(number, edge.from, edge.out, i); });
+            [&](const Edge& edge, MPI_Count i) { return content_of(number, edge.from, edge.out, i); });
       }
     });
   });
@@ -219,7 +220,7 @@ void exchange_with_neighbours(object::Communicator& c, const Perform& perform, b
     TestBuffer out(out_layout, sends.cells), in(in_layout, receives.cells);
     for (std::size_t block = 0; block < leaving.size(); ++block)
       for (MPI_Count i = 0; i < leaving[block]; ++i)
-        out.set(sends.first[block] + i, sent_to(number, c.rank, index(block), i));
+        out.set(sends.first[block] + i, content_of(number, c.rank, index(block), i));
     Blocks send = sends.blocks(out), receive = receives.blocks(in);
     std::vector<Datatype*> out_types(leaving.size(), send.type), in_types(arriving.size(), receive.type);
     if (typed) {
@@ -231,7 +232,7 @@ void exchange_with_neighbours(object::Communicator& c, const Perform& perform, b
                   : neighbor_alltoallv_call(send, receive, topology),
             c);
     expect(c, shape, in, receives.cells, at(receives.first), cells_of,
-           [&](const Edge& edge, MPI_Count i) { return sent_to(number, edge.from, edge.out, i); });
+           [&](const Edge& edge, MPI_Count i) { return content_of(number, edge.from, edge.out, i); });
   });
 }
 

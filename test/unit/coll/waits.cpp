@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace near::coll::test {
@@ -137,17 +138,18 @@ TEST_F(Waits, a_rank_waits_twice_for_each_slice_of_shares) {
   EXPECT_LE(most_waits(size, which, 4 * elements_of_64_kib, calls), 3u * calls);
 }
 
-TEST_F(Waits, a_rank_polls_before_it_waits_unless_it_is_to_sleep_at_once) {
+TEST_F(Waits, a_rank_polls_for_the_time_it_is_told_before_it_waits) {
   ASSERT_TRUE(configure("auto").ok()); // ranks do not share processors
   Conditions conditions{everything, most_slices};
   conditions.one_processor = true;
-  for (const std::uint64_t spin_ns : {100'000u, 0u})
-    run_ranks(2, conditions, [&](object::Communicator& c) {
+  // 16 ns for a check, at most 4,096 of them, and a poll after each 16th.
+  for (const auto& [spin_ns, expected] : {std::pair{100'000u, 256u}, {10'000u, 39u}, {0u, 0u}})
+    run_ranks(2, conditions, [&, spin_ns = spin_ns, expected = expected](object::Communicator& c) {
       transport::wait_settings.spin_ns = spin_ns;
       const std::uint64_t before = polls();
       blocking(barrier_call(), c);
       if (c.rank == 0) // waits for the other one, which runs afterwards
-        EXPECT_EQ(polls() != before, spin_ns != 0);
+        EXPECT_EQ(polls() - before, expected);
     });
 }
 
