@@ -106,6 +106,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t left
     data += 2 + bytes;
     left -= 2 + bytes;
   }
+  // What was announced comes, with whatever is there.
+  for (auto& [rank, peer] : self.peers) {
+    std::vector<ofi::Unasked*> coming;
+    for (auto& [cookie, message] : peer->unasked)
+      if (message->bytes_are == ofi::Unasked::Bytes::coming) coming.push_back(message.get());
+    for (ofi::Unasked* message : coming) ofi::unasked_is_here(*message, 0);
+  }
   // Answers, which come back to this process, must not pile up; nobody confirms them.
   for (auto& [rank, peer] : self.peers) peer->confirmed = peer->next_sequence;
   for (int i = 0; i < 100'000 && (!self.waiting.empty() || i < 4); ++i) (void)transport::progress();

@@ -40,10 +40,8 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
     datatype::pack(buffer, 0, packet.body(), static_cast<MPI_Count>(envelope.bytes));
   peer.awaited.insert(&packet);
   packet.transfer = &waiter;
-  packet.head = 0;
   waiter.peer = &peer;
   waiter.bytes = envelope.bytes;
-  waiter.position = 0;
   waiter.busy = true;
   write_head(packet.frame(), peer, envelope);
   spend_credit(peer, envelope);
@@ -54,7 +52,7 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
-  if (envelope.bytes > longest_body()) return send_train(peer, envelope, buffer, waiter);
+  if (envelope.bytes > longest_body()) return send_unasked(peer, envelope, buffer, waiter);
   if (peer.credits_left == 0) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
@@ -95,10 +93,10 @@ void abandon_awaited(Peer& peer) {
   std::vector<Transfer*> ended;
   for (Packet* packet : peer.awaited) {
     Transfer* const transfer = std::exchange(packet->transfer, nullptr);
-    if (std::exchange(transfer->busy, false)) ended.push_back(transfer); // a train has many packets
-    if (packet->head != 0) state().train_bytes_under_way -= packet->body_bytes() - packet->head;
-    packet->elsewhere = nullptr;
-    if (!packet->under_way) state().packets.give_back(packet); // otherwise the network does, or never
+    transfer->busy = false;
+    ended.push_back(transfer);
+    if (packet->is_tagged) state().unasked_bytes -= packet->body_bytes();
+    if (!packet->under_way) give_back(*packet); // otherwise the network does, or never
   }
   peer.awaited.clear();
   for (Transfer* transfer : ended) transfer->done(*transfer, MPI_ERR_PROC_ABORTED);

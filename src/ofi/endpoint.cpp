@@ -160,19 +160,33 @@ Result Endpoint::find(const Choice& choice) {
   if (info_ == nullptr) return base::fail(base::Code::no_memory, "no memory to describe a network");
   if (choice.order_writes) order_writes(*library);
   longest_eager_ = longest_eager_of(*info_);
+  take_tags(*library);
   nic_distance_ = distance_to_nic(*info_, cpus);
   return {};
 }
 
-/// Takes the same network with messages that arrive after earlier writes, if it offers that.
-void Endpoint::order_writes(const Library& library) {
+/// Takes the same network with what `change` asks for; false if it does not offer that.
+bool Endpoint::replace(const Library& library, void (*change)(fi_info& hints)) {
   const Info hints(library.dupinfo(info_));
-  if (hints == nullptr) return;
-  hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+  if (hints == nullptr) return false;
+  change(*hints);
   fi_info* found = nullptr;
-  if (library.getinfo(api, nullptr, nullptr, 0, hints.get(), &found) != 0) return;
+  if (library.getinfo(api, nullptr, nullptr, 0, hints.get(), &found) != 0) return false;
   const Info replaced(std::exchange(info_, found));
-  orders_writes_ = true;
+  return true;
+}
+
+/// With messages that arrive after earlier writes.
+void Endpoint::order_writes(const Library& library) {
+  orders_writes_ = replace(library, [](fi_info& hints) {
+    hints.tx_attr->msg_order = hints.rx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
+  });
+}
+
+/// With tags, where these serve: other networks read without a copy.
+void Endpoint::take_tags(const Library& library) {
+  if (longest_eager_ == least_eager || !sends_parts()) return;
+  has_tags_ = replace(library, [](fi_info& hints) { hints.caps |= FI_TAGGED; });
 }
 
 Result Endpoint::open_parts() {

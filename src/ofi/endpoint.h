@@ -8,6 +8,7 @@
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -28,7 +29,7 @@ struct Choice {
 /// The first member of everything that an operation of libfabric is begun for: it gives this address back when the
 /// operation is over.
 struct Operation {
-  enum class What : std::uint8_t { receive, send, access };
+  enum class What : std::uint8_t { receive, tagged_receive, send, access };
   fi_context2 context; ///< libfabric's own, while the operation is under way
   What what;
 };
@@ -93,6 +94,16 @@ public:
   bool sends_parts() const {
     return info_->tx_attr->iov_limit >= 2 && (info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0;
   }
+  /// A message that the peer receives by its tag, and without registering memory; only if has_tags().
+  std::int64_t send_tagged(const void* message, std::size_t bytes, fi_addr_t to, std::uint64_t tag,
+                           Operation& operation) {
+    return fi_tsend(endpoint_, message, bytes, nullptr, to, tag, &operation);
+  }
+  std::int64_t receive_tagged(void* into, std::size_t bytes, std::uint64_t tag, Operation& operation) {
+    return fi_trecv(endpoint_, into, bytes, nullptr, FI_ADDR_UNSPEC, tag, 0, &operation);
+  }
+  /// Whether the network is a stream of bytes (TCP) that also takes messages with tags.
+  bool has_tags() const { return has_tags_; }
   std::int64_t receive(void* into, std::size_t bytes, void* local, Operation& operation) {
     return fi_recv(endpoint_, into, bytes, local, FI_ADDR_UNSPEC, &operation);
   }
@@ -128,7 +139,9 @@ private:
   Result find(const Choice& choice);
   void reorder(std::span<Completion> into, std::size_t& count);
   void hold(std::span<Completion> from, std::size_t& count);
+  bool replace(const Library& library, void (*change)(fi_info& hints));
   void order_writes(const Library& library);
+  void take_tags(const Library& library);
   Result open_parts();
   Result register_memory(void* address, std::size_t bytes, std::uint64_t access, fid_mr*& memory);
 
@@ -141,7 +154,7 @@ private:
   int descriptor_ = -1;
   std::size_t longest_eager_ = least_eager;
   unsigned nic_distance_ = 0;
-  bool orders_writes_ = false;
+  bool orders_writes_ = false, has_tags_ = false;
   bool reorders_ = false;
   std::vector<Completion> held_; ///< of messages, if it reorders
   std::uint64_t random_ = 1;

@@ -9,8 +9,7 @@
 // (doc/adr/0038).
 //
 //   eager      body: the message
-//   train      body: PartBody, with the length of a message that leaves in several packets, and its first part
-//   part       body: PartBody, and another part
+//   unasked    body: UnaskedBody. The bytes come next, as a tagged message of the network
 //   rts        body: RtsBody. The receiver reads the bytes (fi_read), or answers with a cts
 //   cts        body: CtsBody. The sender answers with data messages
 //   data       body: DataBody, bytes
@@ -41,8 +40,7 @@ using transport::RtsHeader;
 
 enum class Message : std::uint8_t {
   eager,
-  train,
-  part,
+  unasked,
   rts,
   cts,
   data,
@@ -85,9 +83,8 @@ struct CtsBody {
 struct DataBody {
   std::uint64_t receiver_cookie = 0, position = 0;
 };
-struct PartBody {
-  std::uint64_t cookie = 0; ///< of the sender, for the message
-  std::uint64_t number = 0; ///< bytes of the message (train), or before this part (part)
+struct UnaskedBody {
+  std::uint64_t cookie = 0, bytes = 0; ///< the sender's, which is in the tag; of the message
 };
 struct WithdrawnBody {
   std::uint64_t cookie = 0, cancelled = 0;

@@ -28,25 +28,22 @@ std::int64_t begin_send(Packet& packet) {
   Endpoint& endpoint = state().endpoint;
   if (packet.elsewhere == nullptr)
     return endpoint.send(packet.data, packet.bytes, packet.local, packet.peer->address, packet);
-  const std::size_t front = sizeof(Frame) + packet.head;
+  if (packet.is_tagged)
+    return endpoint.send_tagged(packet.elsewhere, packet.body_bytes(), packet.peer->address,
+                                packet.network_tag, packet);
   const std::array<iovec, 2> parts{
-      {{packet.data, front}, {const_cast<std::byte*>(packet.elsewhere), packet.bytes - front}}};
+      {{packet.data, sizeof(Frame)}, {const_cast<std::byte*>(packet.elsewhere), packet.body_bytes()}}};
   return endpoint.send_parts(parts, packet.peer->address, packet);
 }
 
 /// The packet of a message that has left, and the program's buffer, may be used again.
 void retire(Packet& packet, int error) {
-  State& self = state();
-  Transfer* const transfer = std::exchange(packet.transfer, nullptr);
-  packet.elsewhere = nullptr;
-  packet.under_way = false;
-  self.packets.give_back(&packet);
-  if (transfer == nullptr) return;
-  packet.peer->awaited.erase(&packet);
-  const std::uint64_t payload = packet.body_bytes() - packet.head;
-  if (packet.head != 0) self.train_bytes_under_way -= payload;
-  transfer->position += payload;
-  if (transfer->position != transfer->bytes) return; // other packets are left
+  Transfer* const transfer = packet.transfer;
+  if (transfer != nullptr && packet.is_tagged) state().unasked_bytes -= packet.body_bytes();
+  Peer& peer = *packet.peer;
+  give_back(packet);
+  if (transfer == nullptr) return; // or its peer has failed
+  peer.awaited.erase(&packet);
   finish(*transfer, error);
 }
 
@@ -54,18 +51,18 @@ void retire(Packet& packet, int error) {
 bool give_to_network(Packet& packet) {
   State& self = state();
   Peer& peer = *packet.peer;
-  if (!is_open(peer) && packet.frame().message != Message::received) return false;
+  if (!packet.is_tagged && !is_open(peer) && packet.frame().message != Message::received) return false;
   if (peer.lost) { // it may have no address, and fails soon
     if (packet.transfer == nullptr) self.packets.give_back(&packet);
     return true;
   }
-  packet.frame().sequence = peer.next_sequence;
+  if (!packet.is_tagged) packet.frame().sequence = peer.next_sequence;
   packet.what = Operation::What::send;
   const std::int64_t error = begin_send(packet);
   if (error == -FI_EAGAIN) return false;
   if (error == 0) {
     packet.under_way = true;
-    ++peer.next_sequence;
+    if (!packet.is_tagged) ++peer.next_sequence;
     ++self.unsent;
     ++peer.unsent;
     return true;
@@ -118,14 +115,17 @@ bool handle(Peer& peer, Packet& packet) {
   };
   switch (frame.message) {
   case Message::eager:
-  case Message::train:
-  case Message::part:
   case Message::credit:
   case Message::hello: return true;
   case Message::rts:
     return with(RtsBody{}, [&](const RtsBody& body) {
       announce(peer, {frame.context, frame.source, frame.tag, body.bytes}, body.rts);
     });
+  case Message::unasked: {
+    UnaskedBody body;
+    return read_body(packet, body) &&
+           take_unasked(peer, {frame.context, frame.source, frame.tag, body.bytes}, body);
+  }
   case Message::cts: return with(CtsBody{}, [&](const CtsBody& body) { handle_cts(peer, body); });
   case Message::data:
     return with(DataBody{}, [&](const DataBody& body) {
@@ -164,8 +164,6 @@ bool take_turn(Peer& peer, Packet& packet) {
   }
   switch (packet.frame().message) {
   case Message::eager: return deliver(peer, packet);
-  case Message::train: return take_train(peer, packet);
-  case Message::part: return take_part(peer, packet);
   default: break;
   }
   if (!handle(peer, packet)) warn_of_foreign_message("its contents are wrong");
@@ -226,6 +224,14 @@ void post(Packet* packet) {
 }
 
 } // namespace
+
+void give_back(Packet& packet) {
+  delete[] std::exchange(packet.packed, nullptr);
+  packet.transfer = nullptr;
+  packet.elsewhere = nullptr;
+  packet.is_tagged = packet.under_way = false;
+  state().packets.give_back(&packet);
+}
 
 std::size_t longest_body() { return state().endpoint.longest_eager(); }
 
@@ -290,7 +296,7 @@ void send(Peer& peer, Packet& packet, std::size_t bytes) {
     return;
   }
   // What opens the peer's window overtakes what waits for our own one to be opened: both sides may wait.
-  const bool overtakes = packet.frame().message == Message::received;
+  const bool overtakes = !packet.is_tagged && packet.frame().message == Message::received;
   if ((peer.out.empty() || overtakes) && give_to_network(packet)) return;
   if (peer.out.empty()) self.waiting.push_back(&peer);
   if (overtakes)

@@ -22,7 +22,7 @@ constexpr std::uint64_t longest_read = 64 << 20;
 /// How many packets messages that are sent in pieces occupy together.
 constexpr std::uint32_t packets_for_pieces = 32;
 
-enum RtsWord { cookie, address, key, readable, claimed, in_train };
+enum RtsWord { cookie, address, key, readable, claimed, is_unasked };
 
 /// Removes the entry and returns what it held.
 template <class Table>
@@ -137,7 +137,7 @@ bool cancel_rts(Transfer& transfer) {
 }
 
 void handle_withdraw(Peer& peer, std::uint64_t number) {
-  const WithdrawnBody answer{number, peer.trains.contains(number) ? 0 : peer.announced.erase(number)};
+  const WithdrawnBody answer{number, peer.unasked.contains(number) ? 0 : peer.announced.erase(number)};
   send(peer, Message::withdrawn, &answer, sizeof answer);
 }
 
@@ -155,14 +155,14 @@ static void hand_up(Peer& peer, const Envelope& envelope, const RtsHeader& rts) 
 }
 
 void announce(Peer& peer, const Envelope& envelope, RtsHeader rts) {
-  rts.words[claimed] = rts.words[in_train] = 0; // only this process says that
+  rts.words[claimed] = rts.words[is_unasked] = 0; // only this process says that
   hand_up(peer, envelope, rts);
 }
 
-void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t number) {
+void announce_unasked(Peer& peer, const Envelope& envelope, std::uint64_t number) {
   RtsHeader rts{};
   rts.words[cookie] = number;
-  rts.words[in_train] = 1;
+  rts.words[is_unasked] = 1;
   hand_up(peer, envelope, rts);
 }
 
@@ -183,7 +183,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
-  if (rts.words[in_train] != 0) return accept_train(peer, rts.words[cookie], transfer);
+  if (rts.words[is_unasked] != 0) return accept_unasked(peer, rts.words[cookie], transfer);
   if (transfer.bytes == 0) {
     send(peer, Message::fin, &rts.words[cookie], sizeof rts.words[cookie]);
     finish(transfer, MPI_SUCCESS);
@@ -274,7 +274,7 @@ bool sends_settled() {
 
 void abandon_messages(Peer& peer) {
   State& self = state();
-  std::vector<Transfer*> ended = abandon_trains(peer);
+  std::vector<Transfer*> ended = abandon_unasked(peer);
   auto is_with_peer = [&](const auto& entry) { return entry.second.transfer->peer == &peer; };
   auto collect = [&](auto& table) {
     for (auto each = table.begin(); each != table.end();) {

@@ -25,12 +25,10 @@ using transport::HandlerFunction;
 using transport::MemoryKey;
 using transport::Transfer;
 
-/// The longest eager message in one packet; the longest part of a train.
+/// The longest eager message.
 std::size_t longest_body();
 /// A packet holds one message of any kind.
-inline std::size_t packet_bytes() { return sizeof(Frame) + sizeof(PartBody) + longest_body(); }
-/// The longest train, in parts.
-inline constexpr std::uint64_t longest_train = 2;
+inline std::size_t packet_bytes() { return sizeof(Frame) + longest_body(); }
 /// The body of a data message.
 inline constexpr std::size_t piece_bytes = 16384;
 /// How many messages a peer may send that have not been released; it gets them back by halves.
@@ -50,10 +48,12 @@ struct Packet : Operation {
   void* local = nullptr;     ///< the endpoint's key of the memory
   std::byte* data = nullptr; ///< packet_bytes(), unless it is short
   const std::byte* elsewhere =
-      nullptr; ///< where the payload is, if not behind the frame and the head: in the program's buffer
-  std::size_t head = 0; ///< bytes of the body that are not payload, if there is a transfer
+      nullptr; ///< where the payload is, if not behind the frame: in the program's buffer, or in `packed`
+  std::byte* packed = nullptr; ///< memory that belongs to this packet
   Transfer* transfer =
-      nullptr; ///< what ends once the network has sent all its packets; always there if the payload is elsewhere
+      nullptr; ///< what ends once the network has sent it; always there if the payload is elsewhere
+  std::uint64_t network_tag = 0;
+  bool is_tagged = false; ///< it leaves without its frame, as a tagged message of the network
   bool under_way = false; ///< the network has it
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
@@ -79,16 +79,24 @@ private:
   std::vector<Packet*> free_;
 };
 
-/// A train that comes. Its packets are kept until a receive matches it.
-struct Train {
-  std::uint64_t bytes = 0, left = 0; ///< of the message, and of those the ones that have not arrived
-  Transfer* transfer = nullptr;      ///< the receiver's
-  std::vector<Packet*> kept;
+/// A message of a peer whose bytes come without having been asked for (unasked.cpp).
+struct Unasked : Operation {
+  enum class Bytes : std::uint8_t {
+    announced,
+    coming,
+    here
+  }; ///< `coming` once the network has been told where to put them
+  Peer* peer = nullptr; ///< null once it has failed
+  std::uint64_t cookie = 0, bytes = 0;
+  Transfer* transfer = nullptr;       ///< the receiver's, once it has matched the message
+  std::unique_ptr<std::byte[]> stage; ///< where the bytes go if they cannot go into the receiver's buffer
+  Bytes bytes_are = Bytes::announced;
 };
 
 struct Peer : transport::Peer {
-  std::unordered_set<std::uint64_t> announced;     ///< cookies of its messages that are not matched here
-  std::unordered_map<std::uint64_t, Train> trains; ///< from it, by cookie
+  std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
+  std::unordered_map<std::uint64_t, std::unique_ptr<Unasked>> unasked; ///< from it, by cookie
+  std::uint32_t unasked_credits = 0;                                   ///< that these have taken
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;          ///< released messages of the peer that it has not been told of
@@ -178,7 +186,9 @@ struct State {
   std::unordered_map<std::uint64_t, Sending> sends;
   bool some_will_not_be_received = false; ///< sends_settled() looks for such messages among `sends`
   std::unordered_map<std::uint64_t, Receiving> receives;
-  std::uint64_t train_bytes_under_way = 0; ///< of trains: not taken by the network yet, or not arrived
+  std::uint64_t unasked_bytes =
+      0; ///< of messages that leave or come unasked: not taken by the network yet, or not arrived
+  std::vector<Unasked*> unreceived; ///< that neither the network nor this process had memory for
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
@@ -213,6 +223,8 @@ inline void finish(Transfer& transfer, int error) {
   transfer.busy = false;
   transfer.done(transfer, error);
 }
+/// The packet may be used for another message.
+void give_back(Packet& packet);
 /// The network has finished with a message of this process, or failed to send it.
 void sent(Packet& packet, int error);
 /// A message has arrived, or its packet comes back empty because of an error.
@@ -226,21 +238,24 @@ void post_first_packets();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
-/// Ends the eager messages and trains to a failed peer that somebody waits for.
+/// Ends the messages to a failed peer that leave without being asked for, and that somebody waits for.
 void abandon_awaited(Peer& peer);
 
-// train.cpp
+// unasked.cpp
 /// The longest message that is sent without an RTS.
 std::uint64_t longest_without_rts();
-Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
-/// The first packet of a train has arrived, or another one. Returns whether it is kept.
-bool take_train(Peer& peer, Packet& packet);
-bool take_part(Peer& peer, Packet& packet);
-/// Unpacks a train into the buffer of `transfer`, what has arrived now and the rest when it comes; ends `transfer` with an error if the
-/// peer has failed before. Returns false if there is none with this cookie.
-bool accept_train(Peer& peer, std::uint64_t cookie, Transfer& transfer);
-/// Drops the trains of a failed peer that have not arrived whole. Returns the transfers that were receiving.
-std::vector<Transfer*> abandon_trains(Peer& peer);
+Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+/// The announcement of such a message has arrived. Returns false if it is wrong.
+bool take_unasked(Peer& peer, const Envelope& envelope, const UnaskedBody& body);
+/// Tries again to receive those for which there was no memory; true if there is for any.
+bool receive_waiting();
+/// The network has received the bytes of such a message, or failed to.
+void unasked_is_here(Unasked& message, int error);
+/// Receives a message into the buffer of `transfer`, now or when it has come; ends `transfer` with an error if the peer has failed
+/// before. Returns false if there is none with this cookie.
+bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer);
+/// Drops the messages of a failed peer that have not come whole. Returns the transfers that were receiving.
+std::vector<Transfer*> abandon_unasked(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.
@@ -255,9 +270,9 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
 bool cancel_rts(Transfer& transfer);
 bool claim_rts(transport::Peer& from, RtsHeader& rts);
 bool rts_is_live(const transport::Peer& from, const RtsHeader& rts);
-/// An RTS has arrived, or a train: hands it to the layer above.
+/// An RTS has arrived, or the announcement of a message that comes unasked: hands it to the layer above.
 void announce(Peer& peer, const Envelope& envelope, RtsHeader rts);
-void announce_train(Peer& peer, const Envelope& envelope, std::uint64_t cookie);
+void announce_unasked(Peer& peer, const Envelope& envelope, std::uint64_t cookie);
 void handle_withdraw(Peer& peer, std::uint64_t cookie);
 void handle_withdrawn(Peer& peer, const WithdrawnBody& body);
 void handle_cts(Peer& peer, const CtsBody& body);

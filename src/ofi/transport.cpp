@@ -98,6 +98,8 @@ void handle(const Completion& completion) {
   switch (completion.operation->what) {
   case Operation::What::receive:
     return arrived(static_cast<Packet&>(*completion.operation), completion.bytes, completion.error);
+  case Operation::What::tagged_receive:
+    return unasked_is_here(static_cast<Unasked&>(*completion.operation), completion.error);
   case Operation::What::send: return sent(static_cast<Packet&>(*completion.operation), completion.error);
   case Operation::What::access:
     return piece_is_over(static_cast<Copy::Piece&>(*completion.operation), completion.error);
@@ -123,8 +125,8 @@ void look_for_deaths() {
 
 bool has_work(const State& self) {
   return self.unsent != 0 || !self.waiting.empty() || !self.unbegun.empty() || !self.pushed.empty() ||
-         !self.copies.empty() || self.train_bytes_under_way != 0 || !self.sends.empty() ||
-         !self.receives.empty() || !self.atomics.empty();
+         !self.copies.empty() || self.unasked_bytes != 0 || !self.sends.empty() || !self.receives.empty() ||
+         !self.atomics.empty();
 }
 
 /// Whether this poll need not look at the network.
@@ -157,6 +159,7 @@ bool advance() {
   if (!self.waiting.empty()) moved |= send_waiting();
   if (!self.unbegun.empty()) moved |= begin_waiting();
   if (!self.pushed.empty()) moved |= push();
+  if (!self.unreceived.empty()) moved |= receive_waiting();
   post_packets();
   if (self.looks_for_deaths || self.settings.directory->deaths() != self.deaths) look_for_deaths();
   if (moved) self.quiet = 0;
@@ -185,7 +188,7 @@ std::uint64_t polling_ns() {
       sum_of_some(self.copies, [](const auto& copy) { return copy->pieces.front().bytes; }) +
       sum_of_some(self.sends, [](const Sending& sending) { return sending.transfer->bytes; }) +
       sum_of_some(self.receives, [](const Receiving& receiving) { return receiving.left; });
-  return ns_for_byte * (bytes + self.train_bytes_under_way) +
+  return ns_for_byte * (bytes + self.unasked_bytes) +
          (self.endpoint.descriptor() < 0 ? until_naps_are_worth_it : 0);
 }
 

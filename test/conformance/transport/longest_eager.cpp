@@ -78,6 +78,55 @@ TEST_P(Conformance, messages_between_the_eager_limits_arrive_whole_whenever_they
   });
 }
 
+/// With gaps on either side or on both; the receiver takes the message when it is announced, or when the next one has arrived.
+TEST_P(Conformance, messages_with_gaps_between_the_eager_limits_are_packed_and_unpacked) {
+  run([](Part& part) {
+    constexpr std::size_t block = 50, spread = 2 * block;
+    for (std::size_t packed = 20'000; packed <= 320'000; packed *= 2) {
+      const auto blocks = static_cast<MPI_Count>(packed / block);
+      datatype::Datatype* with_gaps = nullptr;
+      require(
+          datatype::make_vector(blocks, block, spread, false, *datatype::find_datatype(MPI_BYTE), with_gaps)
+              .ok(),
+          "type");
+      const Bytes data = pattern(2 * packed, static_cast<unsigned>(packed));
+      for (int way = 0; way < 8; ++way) {
+        const bool gaps_out = (way & 1) != 0, gaps_in = (way & 2) != 0, late = (way & 4) != 0;
+        Bytes out = data, in(2 * packed, 0x55);
+        Side sending, receiving;
+        if (part.sends) {
+          const Buffer buffer = gaps_out ? Buffer{out.data(), 1, with_gaps} : buffer_of(out.data(), packed);
+          switch (transport::send_eager(*part.other, {5, 0, 1, packed}, buffer, &sending)) {
+          case Eager::left: sending.finished = true; break;
+          case Eager::waits: break;
+          case Eager::refused: announce(*part.other, 1, buffer, sending); break;
+          }
+          send_eager(*part.other, 2, {});
+        }
+        if (part.receives) {
+          const Arrived message = next();
+          if (late) (void)next();
+          const Buffer buffer = gaps_in ? Buffer{in.data(), 1, with_gaps} : buffer_of(in.data(), packed);
+          if (message.is_rts) {
+            take(message, buffer, receiving);
+            wait_for([&] { return receiving.finished; });
+          } else {
+            datatype::unpack(buffer, 0, reinterpret_cast<const std::byte*>(message.data.data()),
+                             static_cast<MPI_Count>(packed));
+          }
+          if (!late) (void)next();
+          auto at = [](bool gaps, std::size_t i) { return gaps ? i / block * spread + i % block : i; };
+          for (std::size_t i = 0; i < packed; ++i)
+            require(in[at(gaps_in, i)] == data[at(gaps_out, i)], "each byte is in its place");
+          for (std::size_t i = block; gaps_in && i < 2 * packed - block; i += spread)
+            require(in[i] == 0x55, "gaps are left alone");
+        }
+        if (part.sends) wait_for([&] { return sending.finished; });
+      }
+    }
+  });
+}
+
 /// Both send, and one dies while messages are on their way in both directions; the other one receives what comes.
 TEST_P(Conformance, a_peer_that_dies_ends_messages_between_the_eager_limits) {
   if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
