@@ -108,10 +108,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t left
   }
   // What was announced comes, with whatever is there.
   for (auto& [rank, peer] : self.peers) {
-    std::vector<ofi::Unasked*> coming;
-    for (auto& [cookie, message] : peer->unasked)
-      if (message->bytes_are == ofi::Unasked::Bytes::coming) coming.push_back(message.get());
-    for (ofi::Unasked* message : coming) ofi::unasked_is_here(*message, 0);
+    std::vector<ofi::TaggedReceive*> coming;
+    for (auto& [cookie, message] : peer->tagged)
+      if (message->bytes_are == ofi::TaggedReceive::Bytes::coming) coming.push_back(message.get());
+    for (ofi::TaggedReceive* message : coming) ofi::bytes_are_here(*message, message->bytes, 0);
+    peer->tagged.clear(); // messages that nobody accepted
+    peer->unasked_credits = 0;
   }
   // Answers, which come back to this process, must not pile up; nobody confirms them.
   for (auto& [rank, peer] : self.peers) peer->confirmed = peer->next_sequence;

@@ -23,8 +23,7 @@ void spend_credit(Peer& peer, const Envelope& envelope) {
 /// Whether the network takes the message from the program's buffer: copying it would take longer than a request that waits until
 /// it has left. Shorter ones must leave without a request, too.
 bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
-  return bytes > transport::eager_limit() && state().endpoint.sends_parts() && buffer.is_contiguous() &&
-         copy::can_copy(buffer.kind);
+  return bytes > transport::eager_limit() && state().endpoint.sends_parts() && is_in_place(buffer);
 }
 
 /// Whether the message would stay in this process for a while: until the first message has got through, which takes calls on both
@@ -95,7 +94,7 @@ void abandon_awaited(Peer& peer) {
     Transfer* const transfer = std::exchange(packet->transfer, nullptr);
     transfer->busy = false;
     ended.push_back(transfer);
-    if (packet->is_tagged) state().unasked_bytes -= packet->body_bytes();
+    if (packet->is_tagged) state().tagged_bytes -= packet->body_bytes();
     if (!packet->under_way) give_back(*packet); // otherwise the network does, or never
   }
   peer.awaited.clear();

@@ -186,7 +186,10 @@ void Endpoint::order_writes(const Library& library) {
 /// With tags, where these serve: other networks read without a copy.
 void Endpoint::take_tags(const Library& library) {
   if (longest_eager_ == least_eager || !sends_parts()) return;
-  has_tags_ = replace(library, [](fi_info& hints) { hints.caps |= FI_TAGGED; });
+  has_tags_ = replace(library, [](fi_info& hints) {
+    hints.caps |= FI_TAGGED;
+    hints.tx_attr->caps = hints.rx_attr->caps = 0; // those that follow
+  });
 }
 
 Result Endpoint::open_parts() {
@@ -250,7 +253,8 @@ void Endpoint::close() {
 /// The provider, the form of its addresses, and the longest eager message, for which peers post packets: what the endpoints of a job
 /// must have in common. Ends with a zero.
 std::string Endpoint::kind_of_address() const {
-  return base::format("{}/{}/{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_) +
+  return base::format("{}/{}/{}{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_,
+                      has_tags_ ? "/tags" : "") +
          '\0';
 }
 

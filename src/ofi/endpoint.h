@@ -94,7 +94,7 @@ public:
   bool sends_parts() const {
     return info_->tx_attr->iov_limit >= 2 && (info_->domain_attr->mr_mode & FI_MR_LOCAL) == 0;
   }
-  /// A message that the peer receives by its tag, and without registering memory; only if has_tags().
+  /// A message that the peer receives by its tag, from memory that need not be registered; only if has_tags().
   std::int64_t send_tagged(const void* message, std::size_t bytes, fi_addr_t to, std::uint64_t tag,
                            Operation& operation) {
     return fi_tsend(endpoint_, message, bytes, nullptr, to, tag, &operation);
@@ -102,6 +102,8 @@ public:
   std::int64_t receive_tagged(void* into, std::size_t bytes, std::uint64_t tag, Operation& operation) {
     return fi_trecv(endpoint_, into, bytes, nullptr, FI_ADDR_UNSPEC, tag, 0, &operation);
   }
+  /// Ends a receive with an error, unless its message has begun to come.
+  void cancel(Operation& operation) { (void)fi_cancel(&endpoint_->fid, &operation); }
   /// Whether the network is a stream of bytes (TCP) that also takes messages with tags.
   bool has_tags() const { return has_tags_; }
   std::int64_t receive(void* into, std::size_t bytes, void* local, Operation& operation) {

@@ -84,7 +84,8 @@ struct DataBody {
   std::uint64_t receiver_cookie = 0, position = 0;
 };
 struct UnaskedBody {
-  std::uint64_t cookie = 0, bytes = 0; ///< the sender's, which is in the tag; of the message
+  std::uint64_t cookie = 0; ///< the sender's: its low half is in the tag
+  std::uint64_t bytes = 0;  ///< of the message
 };
 struct WithdrawnBody {
   std::uint64_t cookie = 0, cancelled = 0;

@@ -39,7 +39,7 @@ std::int64_t begin_send(Packet& packet) {
 /// The packet of a message that has left, and the program's buffer, may be used again.
 void retire(Packet& packet, int error) {
   Transfer* const transfer = packet.transfer;
-  if (transfer != nullptr && packet.is_tagged) state().unasked_bytes -= packet.body_bytes();
+  if (transfer != nullptr && packet.is_tagged) state().tagged_bytes -= packet.body_bytes();
   Peer& peer = *packet.peer;
   give_back(packet);
   if (transfer == nullptr) return; // or its peer has failed
@@ -202,7 +202,11 @@ bool receive(Packet& packet, std::size_t bytes) {
   }
   peer->reached = true;
   peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
-  if (peer->failed) return false;
+  if (peer->failed) {
+    UnaskedBody body;
+    if (frame.message == Message::unasked && read_body(packet, body)) drain_unasked(*peer, body);
+    return false;
+  }
   const auto ahead = static_cast<std::uint16_t>(frame.sequence - peer->expected);
   if (ahead >= self.settings.window + beyond_window) {
     warn_of_foreign_message("its number is wrong");

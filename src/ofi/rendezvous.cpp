@@ -38,8 +38,6 @@ void end_sending(std::unordered_map<std::uint64_t, Sending>::iterator found, int
   finish(*ended.transfer, error);
 }
 
-bool is_readable(const Buffer& buffer) { return buffer.is_contiguous() && copy::can_copy(buffer.kind); }
-
 /// Reads the bytes of an announced message into the buffer of `transfer`.
 void read_message(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   const std::uint64_t longest = std::min<std::uint64_t>(longest_read, state().endpoint.longest());
@@ -87,7 +85,7 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   Sending sending{.transfer = &transfer};
   RtsBody body{.bytes = envelope.bytes};
   body.rts.words[cookie] = transfer.cookie;
-  if (envelope.bytes != 0 && is_readable(buffer)) {
+  if (envelope.bytes != 0 && is_in_place(buffer)) {
     void* begin = buffer.contiguous_start();
     // If the network cannot register so much memory, the message goes in pieces.
     if (self.endpoint.expose(begin, envelope.bytes, false, sending.memory).ok()) {
@@ -137,7 +135,7 @@ bool cancel_rts(Transfer& transfer) {
 }
 
 void handle_withdraw(Peer& peer, std::uint64_t number) {
-  const WithdrawnBody answer{number, peer.unasked.contains(number) ? 0 : peer.announced.erase(number)};
+  const WithdrawnBody answer{number, peer.tagged.contains(number) ? 0 : peer.announced.erase(number)};
   send(peer, Message::withdrawn, &answer, sizeof answer);
 }
 
@@ -189,7 +187,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
     finish(transfer, MPI_SUCCESS);
   } else if (peer.failed) {
     finish(transfer, MPI_ERR_PROC_ABORTED);
-  } else if (rts.words[readable] != 0 && is_readable(buffer)) {
+  } else if (rts.words[readable] != 0 && is_in_place(buffer)) {
     read_message(peer, rts, transfer);
   } else {
     State& self = state();
@@ -274,7 +272,7 @@ bool sends_settled() {
 
 void abandon_messages(Peer& peer) {
   State& self = state();
-  std::vector<Transfer*> ended = abandon_unasked(peer);
+  std::vector<Transfer*> ended = abandon_tagged(peer);
   auto is_with_peer = [&](const auto& entry) { return entry.second.transfer->peer == &peer; };
   auto collect = [&](auto& table) {
     for (auto each = table.begin(); each != table.end();) {

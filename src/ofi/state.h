@@ -80,23 +80,24 @@ private:
 };
 
 /// A message of a peer whose bytes come without having been asked for (unasked.cpp).
-struct Unasked : Operation {
+struct TaggedReceive : Operation {
   enum class Bytes : std::uint8_t {
     announced,
     coming,
     here
   }; ///< `coming` once the network has been told where to put them
-  Peer* peer = nullptr; ///< null once it has failed
-  std::uint64_t cookie = 0, bytes = 0;
-  Transfer* transfer = nullptr;       ///< the receiver's, once it has matched the message
-  std::unique_ptr<std::byte[]> stage; ///< where the bytes go if they cannot go into the receiver's buffer
+  Peer* peer = nullptr;                ///< null once it has failed
+  std::uint64_t cookie = 0, bytes = 0; ///< the sender's; that come
+  std::uint32_t credits = 0;           ///< that the sender has spent
+  Transfer* transfer = nullptr;        ///< the receiver's, once it has matched the message
+  std::unique_ptr<std::byte[]> stage;  ///< where the bytes go if they cannot go into the receiver's buffer
   Bytes bytes_are = Bytes::announced;
 };
 
 struct Peer : transport::Peer {
   std::unordered_set<std::uint64_t> announced; ///< cookies of its messages that are not matched here
-  std::unordered_map<std::uint64_t, std::unique_ptr<Unasked>> unasked; ///< from it, by cookie
-  std::uint32_t unasked_credits = 0;                                   ///< that these have taken
+  std::unordered_map<std::uint64_t, std::unique_ptr<TaggedReceive>> tagged; ///< from it, by cookie
+  std::uint32_t unasked_credits = 0;                                        ///< that these have taken
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;          ///< released messages of the peer that it has not been told of
@@ -186,9 +187,10 @@ struct State {
   std::unordered_map<std::uint64_t, Sending> sends;
   bool some_will_not_be_received = false; ///< sends_settled() looks for such messages among `sends`
   std::unordered_map<std::uint64_t, Receiving> receives;
-  std::uint64_t unasked_bytes =
+  std::uint64_t tagged_bytes =
       0; ///< of messages that leave or come unasked: not taken by the network yet, or not arrived
-  std::vector<Unasked*> unreceived; ///< that neither the network nor this process had memory for
+  bool some_not_received =
+      false; ///< a tagged message has been announced, and there was no memory to receive it
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;
   std::unordered_map<Copy*, std::unique_ptr<Copy>> copies;
   std::map<std::uint64_t, os::Run> registered; ///< memory of this process, by key
@@ -201,6 +203,10 @@ struct State {
 /// The only State of this process. It is never destroyed.
 State& state();
 
+/// Whether the network can take bytes from the buffer, or put them there.
+inline bool is_in_place(const Buffer& buffer) {
+  return buffer.is_contiguous() && copy::can_copy(buffer.kind);
+}
 inline Peer& own(transport::Peer& peer) { return static_cast<Peer&>(peer); }
 
 // messages.cpp
@@ -250,12 +256,14 @@ bool take_unasked(Peer& peer, const Envelope& envelope, const UnaskedBody& body)
 /// Tries again to receive those for which there was no memory; true if there is for any.
 bool receive_waiting();
 /// The network has received the bytes of such a message, or failed to.
-void unasked_is_here(Unasked& message, int error);
+void bytes_are_here(TaggedReceive& message, std::uint64_t bytes, int error);
+/// Receives the bytes of a message of a failed peer, so that its connection comes to its end. Throws std::bad_alloc.
+void drain_unasked(Peer& peer, const UnaskedBody& body);
 /// Receives a message into the buffer of `transfer`, now or when it has come; ends `transfer` with an error if the peer has failed
 /// before. Returns false if there is none with this cookie.
 bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer);
 /// Drops the messages of a failed peer that have not come whole. Returns the transfers that were receiving.
-std::vector<Transfer*> abandon_unasked(Peer& peer);
+std::vector<Transfer*> abandon_tagged(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.

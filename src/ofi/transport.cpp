@@ -99,7 +99,8 @@ void handle(const Completion& completion) {
   case Operation::What::receive:
     return arrived(static_cast<Packet&>(*completion.operation), completion.bytes, completion.error);
   case Operation::What::tagged_receive:
-    return unasked_is_here(static_cast<Unasked&>(*completion.operation), completion.error);
+    return bytes_are_here(static_cast<TaggedReceive&>(*completion.operation), completion.bytes,
+                          completion.error);
   case Operation::What::send: return sent(static_cast<Packet&>(*completion.operation), completion.error);
   case Operation::What::access:
     return piece_is_over(static_cast<Copy::Piece&>(*completion.operation), completion.error);
@@ -125,7 +126,7 @@ void look_for_deaths() {
 
 bool has_work(const State& self) {
   return self.unsent != 0 || !self.waiting.empty() || !self.unbegun.empty() || !self.pushed.empty() ||
-         !self.copies.empty() || self.unasked_bytes != 0 || !self.sends.empty() || !self.receives.empty() ||
+         !self.copies.empty() || self.tagged_bytes != 0 || !self.sends.empty() || !self.receives.empty() ||
          !self.atomics.empty();
 }
 
@@ -159,7 +160,7 @@ bool advance() {
   if (!self.waiting.empty()) moved |= send_waiting();
   if (!self.unbegun.empty()) moved |= begin_waiting();
   if (!self.pushed.empty()) moved |= push();
-  if (!self.unreceived.empty()) moved |= receive_waiting();
+  if (self.some_not_received) moved |= receive_waiting();
   post_packets();
   if (self.looks_for_deaths || self.settings.directory->deaths() != self.deaths) look_for_deaths();
   if (moved) self.quiet = 0;
@@ -188,14 +189,14 @@ std::uint64_t polling_ns() {
       sum_of_some(self.copies, [](const auto& copy) { return copy->pieces.front().bytes; }) +
       sum_of_some(self.sends, [](const Sending& sending) { return sending.transfer->bytes; }) +
       sum_of_some(self.receives, [](const Receiving& receiving) { return receiving.left; });
-  return ns_for_byte * (bytes + self.unasked_bytes) +
+  return ns_for_byte * (bytes + self.tagged_bytes) +
          (self.endpoint.descriptor() < 0 ? until_naps_are_worth_it : 0);
 }
 
 bool has_arrived() {
   const transport::EngineLock lock;
   state().quiet = 0; // after the sleep, the next poll looks
-  return !state().over.empty() || !state().endpoint.can_sleep();
+  return !state().over.empty() || state().some_not_received || !state().endpoint.can_sleep();
 }
 
 template <class Condition>

@@ -5,9 +5,9 @@
 //   the bytes, as a tagged message (fi_tsend)  -------->  matches, or into memory of their own until there is one
 //   done when the network has taken them                  done when they are there, and unpacked if need be
 //
-// A tagged message that nobody receives yet blocks its connection. This one never does for long: its announcement, which names the
-// tag, has arrived before it, and memory is found for it as soon as that is handled. Each message takes a credit for each 64 KiB,
-// so what nobody expects is bounded as for eager messages (doc/adr/0049).
+// A tagged message that nobody receives yet blocks its connection. This one does so only until the receiver makes progress, and never
+// until a receive matches: its announcement, which names the tag, has arrived before it, and memory is found for it as soon as that is
+// handled. Each message takes a credit for each 64 KiB, so what nobody expects is bounded as for eager messages (doc/adr/0049).
 #include "ofi/state.h"
 
 #include <rdma/fi_errno.h>
@@ -28,21 +28,21 @@ std::uint32_t credits_for(std::uint64_t bytes) {
   return static_cast<std::uint32_t>((bytes + longest_body() - 1) / longest_body());
 }
 
-/// The tag of a message. Other jobs do not know the secret, so they cannot take another message for it.
+/// The tag of a message: in use only until its bytes have come, so the cookie's low half tells it from others. None of another job's
+/// messages can be mistaken for it, as that job does not know the secret.
 std::uint64_t tag_of(std::uint32_t sender, std::uint64_t cookie) {
   return state().settings.secret ^ (std::uint64_t{sender} << 32 | static_cast<std::uint32_t>(cookie));
 }
 
-bool is_in_place(const Buffer& buffer) { return buffer.is_contiguous() && copy::can_copy(buffer.kind); }
-
 /// Whether the network can put the bytes into the buffer of the receive.
-bool goes_to_buffer(const Unasked& message) {
+bool goes_to_buffer(const TaggedReceive& message) {
   return message.stage == nullptr && message.transfer != nullptr &&
          message.transfer->bytes == message.bytes && is_in_place(message.transfer->buffer);
 }
 
-/// Has the network receive the bytes. Returns false if that is to be tried again.
-bool try_receive(Unasked& message) {
+/// Has the network receive the bytes, unless it does already. Returns false if that is to be tried again.
+bool try_receive(TaggedReceive& message) {
+  if (message.bytes_are != TaggedReceive::Bytes::announced) return true;
   const bool in_place = goes_to_buffer(message);
   if (!in_place && message.stage == nullptr) message.stage.reset(new (std::nothrow) std::byte[message.bytes]);
   if (!in_place && message.stage == nullptr) return false;
@@ -50,40 +50,55 @@ bool try_receive(Unasked& message) {
   message.what = Operation::What::tagged_receive;
   const std::uint64_t tag = tag_of(message.peer->process.rank, message.cookie);
   const std::int64_t error = state().endpoint.receive_tagged(into, message.bytes, tag, message);
-  if (error == 0) message.bytes_are = Unasked::Bytes::coming;
+  if (error == 0) message.bytes_are = TaggedReceive::Bytes::coming;
   if (error != 0 && error != -FI_EAGAIN) message.peer->lost = state().looks_for_deaths = true;
   return error == 0;
 }
 
-std::unique_ptr<Unasked> take(Unasked& message) {
-  auto& table = message.peer->unasked;
+std::unique_ptr<TaggedReceive> take(TaggedReceive& message) {
+  auto& table = message.peer->tagged;
   const auto found = table.find(message.cookie);
   auto taken = std::move(found->second);
   table.erase(found);
-  taken->peer->unasked_credits -= credits_for(taken->bytes);
+  taken->peer->unasked_credits -= taken->credits;
   return taken;
 }
 
 /// Ends the receive: the bytes are there.
-void end(Unasked& message) {
+void end(TaggedReceive& message) {
   const auto taken = take(message);
   Transfer& transfer = *taken->transfer;
   if (taken->stage != nullptr)
     datatype::unpack(transfer.buffer, 0, taken->stage.get(),
                      static_cast<MPI_Count>(std::min(taken->bytes, transfer.bytes)));
-  for (std::uint32_t i = credits_for(taken->bytes); i != 0; --i) ofi::give_back_credit(*taken->peer);
   finish(transfer, MPI_SUCCESS);
+  for (std::uint32_t i = taken->credits; i != 0; --i) ofi::give_back_credit(*taken->peer);
 }
 
-void announce_bytes(Peer& peer, const Envelope& envelope, std::uint64_t cookie) {
+void announce_bytes(Packet& packet, Peer& peer, const Envelope& envelope, std::uint64_t cookie) {
   const UnaskedBody body{cookie, envelope.bytes};
-  Packet& packet = *state().packets.take();
   fill(packet.frame(), peer, Message::unasked, sizeof body);
   packet.frame().context = envelope.context;
   packet.frame().source = envelope.source;
   packet.frame().tag = envelope.tag;
   std::memcpy(packet.body(), &body, sizeof body);
   send(peer, packet, sizeof body);
+}
+
+/// A packet for the bytes of a message. It has no frame. Throws std::bad_alloc.
+Packet& make_packet(Peer& peer, std::uint64_t cookie, const std::byte* bytes, Transfer& transfer) {
+  Packet& packet = *state().packets.take();
+  peer.awaited.insert(&packet);
+  packet.is_tagged = true;
+  packet.network_tag = tag_of(state().settings.self.rank, cookie);
+  packet.elsewhere = bytes;
+  packet.transfer = &transfer;
+  return packet;
+}
+
+void send_bytes(Peer& peer, Packet& packet, std::uint64_t bytes) {
+  state().tagged_bytes += bytes;
+  send(peer, packet, bytes);
 }
 
 } // namespace
@@ -98,63 +113,79 @@ Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
       peer.is_gone() || peer.lost)
     return Eager::refused;
   State& self = state();
-  self.packets.reserve(2); // what is announced must follow
-  std::byte* packed = in_place ? nullptr : new (std::nothrow) std::byte[envelope.bytes];
+  // What is announced must follow, so memory comes first.
+  self.packets.reserve(2);
+  self.waiting.reserve(self.waiting.size() + 1);
+  std::unique_ptr<std::byte[]> packed(in_place ? nullptr : new (std::nothrow) std::byte[envelope.bytes]);
   if (!in_place && packed == nullptr) return Eager::refused;
-  if (!in_place) datatype::pack(buffer, 0, packed, static_cast<MPI_Count>(envelope.bytes));
+  if (!in_place) datatype::pack(buffer, 0, packed.get(), static_cast<MPI_Count>(envelope.bytes));
+  const std::uint64_t cookie = self.next_cookie++;
+  const std::byte* from = in_place ? buffer.contiguous_start() : packed.get();
+  Packet& packet = make_packet(peer, cookie, from, *waiter);
+  packet.packed = packed.release();
   waiter->peer = &peer;
   waiter->bytes = envelope.bytes;
   waiter->busy = true;
   peer.credits_left -= credits;
-  self.unasked_bytes += envelope.bytes;
   transport::count_sent_elsewhere(envelope.bytes);
-  const std::uint64_t cookie = self.next_cookie++;
-  announce_bytes(peer, envelope, cookie);
-  Packet& packet = *self.packets.take();
-  packet.frame() = {};
-  packet.is_tagged = true;
-  packet.network_tag = tag_of(self.settings.self.rank, cookie);
-  packet.packed = packed;
-  packet.elsewhere = in_place ? buffer.contiguous_start() : packed;
-  packet.transfer = waiter;
-  peer.awaited.insert(&packet);
-  send(peer, packet, envelope.bytes);
+  announce_bytes(*self.packets.take(), peer, envelope, cookie);
+  send_bytes(peer, packet, envelope.bytes);
   return Eager::waits;
 }
 
 bool take_unasked(Peer& peer, const Envelope& envelope, const UnaskedBody& body) {
   if (body.bytes <= longest_body() || body.bytes > longest_without_rts()) return false;
   if (peer.unasked_credits + credits_for(body.bytes) > all_credits) return false; // it did not have so many
-  const auto [found, is_new] = peer.unasked.try_emplace(body.cookie);
+  const auto [added, is_new] = peer.tagged.try_emplace(body.cookie, std::make_unique<TaggedReceive>());
   if (!is_new) return false;
-  found->second = std::make_unique<Unasked>();
-  Unasked& message = *found->second;
+  TaggedReceive& message = *added->second;
   message.peer = &peer;
   message.cookie = body.cookie;
   message.bytes = body.bytes;
-  peer.unasked_credits += credits_for(body.bytes);
-  state().unasked_bytes += body.bytes;
+  message.credits = credits_for(body.bytes);
+  peer.unasked_credits += message.credits;
+  state().tagged_bytes += body.bytes;
   announce_unasked(peer, {envelope.context, envelope.source, envelope.tag, body.bytes}, body.cookie);
   // Only now, since a receive may have matched it. The peer may have failed meanwhile.
-  const auto again = peer.unasked.find(body.cookie);
-  if (again != peer.unasked.end() && !try_receive(*again->second))
-    state().unreceived.push_back(again->second.get());
+  const auto found = peer.tagged.find(body.cookie);
+  if (found != peer.tagged.end() && !try_receive(*found->second)) state().some_not_received = true;
   return true;
 }
 
 bool receive_waiting() {
-  return std::erase_if(state().unreceived, [](Unasked* message) { return try_receive(*message); }) != 0;
+  State& self = state();
+  self.some_not_received = false;
+  bool received = false;
+  for (auto& [rank, peer] : self.peers)
+    for (auto& [cookie, message] : peer->tagged) {
+      if (message->bytes_are != TaggedReceive::Bytes::announced) continue;
+      const bool now = try_receive(*message);
+      received |= now;
+      self.some_not_received |= !now;
+    }
+  return received;
 }
 
-void unasked_is_here(Unasked& message, int error) {
+void drain_unasked(Peer& peer, const UnaskedBody& body) {
+  if (body.bytes <= longest_body() || body.bytes > longest_without_rts()) return;
+  auto message = std::make_unique<TaggedReceive>();
+  message->stage = std::make_unique<std::byte[]>(body.bytes);
+  message->what = Operation::What::tagged_receive;
+  const std::uint64_t tag = tag_of(peer.process.rank, body.cookie);
+  if (state().endpoint.receive_tagged(message->stage.get(), body.bytes, tag, *message) == 0)
+    (void)message.release(); // bytes_are_here() deletes it
+}
+
+void bytes_are_here(TaggedReceive& message, std::uint64_t bytes, int error) {
   if (message.peer == nullptr) { // it has failed
     delete &message;
     return;
   }
-  state().unasked_bytes -= message.bytes;
-  message.bytes_are = Unasked::Bytes::here;
-  if (error == 0 && message.transfer != nullptr) end(message);
-  if (error == 0) return;
+  state().tagged_bytes -= message.bytes;
+  message.bytes_are = TaggedReceive::Bytes::here;
+  const bool is_whole = error == 0 && bytes == message.bytes;
+  if (is_whole && message.transfer != nullptr) end(message);
+  if (is_whole) return;
   Peer& peer = *message.peer;
   const auto taken = take(message);
   if (taken->transfer != nullptr) finish(*taken->transfer, MPI_ERR_PROC_ABORTED);
@@ -162,31 +193,32 @@ void unasked_is_here(Unasked& message, int error) {
 }
 
 bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
-  const auto found = peer.unasked.find(cookie);
-  if (found == peer.unasked.end() && peer.failed) { // it had not arrived whole
+  const auto found = peer.tagged.find(cookie);
+  if (found == peer.tagged.end()) { // the peer has failed, and it had not arrived whole
     finish(transfer, MPI_ERR_PROC_ABORTED);
     return true;
   }
-  if (found == peer.unasked.end() || found->second->transfer != nullptr) return false;
+  if (found->second->transfer != nullptr) return false;
   found->second->transfer = &transfer;
-  if (found->second->bytes_are == Unasked::Bytes::here) end(*found->second);
+  if (found->second->bytes_are == TaggedReceive::Bytes::here) end(*found->second);
   return true;
 }
 
-std::vector<Transfer*> abandon_unasked(Peer& peer) {
+std::vector<Transfer*> abandon_tagged(Peer& peer) {
   State& self = state();
   std::vector<Transfer*> ended;
-  for (auto each = peer.unasked.begin(); each != peer.unasked.end();) {
+  for (auto each = peer.tagged.begin(); each != peer.tagged.end();) {
     const auto current = each++;
-    if (current->second->bytes_are == Unasked::Bytes::here) continue; // it can still be received
-    const bool is_coming = current->second->bytes_are == Unasked::Bytes::coming;
+    if (current->second->bytes_are == TaggedReceive::Bytes::here) continue; // it can still be received
+    const bool is_coming = current->second->bytes_are == TaggedReceive::Bytes::coming;
     auto message = std::move(current->second);
-    peer.unasked.erase(current);
-    self.unasked_bytes -= message->bytes;
-    std::erase(self.unreceived, message.get());
+    peer.tagged.erase(current);
+    self.tagged_bytes -= message->bytes;
     if (message->transfer != nullptr) ended.push_back(message->transfer);
     message->peer = nullptr;
-    if (is_coming) (void)message.release(); // the network may still write to it
+    if (!is_coming) continue;
+    self.endpoint.cancel(*message); // bytes_are_here() deletes it, if the network ever ends it
+    (void)message.release();
   }
   return ended;
 }

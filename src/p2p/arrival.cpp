@@ -3,7 +3,7 @@
 // An unexpected eager message keeps the sender's packet, or a copy of an inline payload. Either way it holds
 // one of its sender's credits, so the credits that this process has granted bound the memory of unexpected
 // eager messages. An unexpected RTS keeps only its header, none of the data, unless it stands for a message that has left
-// (transport::longest_eager()): the transport keeps that in the sender's packets, whose number bounds it.
+// (transport::longest_eager()): the transport keeps that in the sender's packets, or in memory that the sender's credits bound.
 #include "p2p/engine.h"
 
 #include "base/log.h"

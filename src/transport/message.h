@@ -60,7 +60,7 @@ inline void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 /// What became of an eager message.
 enum class Eager : std::uint8_t {
   refused, ///< no credit or no packet: nothing was sent; send an RTS instead
-  waits,   ///< packed; it leaves when progress finds a free slot, and then `waiter->done` is called
+  waits, ///< it leaves when progress can send it, perhaps from the buffer itself, and then `waiter->done` is called
   left,
 };
 

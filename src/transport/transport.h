@@ -39,7 +39,7 @@ inline void give_back_credit(Peer& peer) {
 /// The largest payload of an eager message, in bytes (NEAR_EAGER_LIMIT).
 inline std::size_t eager_limit() { return fast_path.eager_limit; }
 /// Messages of up to this many bytes are offered to send_eager(). A transport may refuse those that are longer than
-/// eager_limit() at any time. Those of the node transport arrive under Handler::p2p_rts although they have left.
+/// eager_limit() at any time. Those that it takes arrive under Handler::p2p_rts although they have left.
 inline std::size_t longest_eager() { return std::max(fast_path.eager_limit, fast_path.longest_eager); }
 /// Packs and sends an eager message. Without a `waiter`, the message is also refused if it cannot leave now, because
 /// the peer has no space for it, or because nothing has reached it yet. All messages to one peer stay in order.
