@@ -68,7 +68,7 @@ def steps():
     yield "mpi4py on two machines, a part", [sys.executable, "test/mpi4py/run.py", "--machines", "2", "--ranks", "4", "--placement", "turns",
                                              "test_comm", "test_comm_inter", "test_comm_topo", "test_win"]
     yield "instructions of single calls", [sys.executable, "bench/instructions"]
-    yield "mpi4py", [sys.executable, "test/mpi4py/run.py"]
+    yield "mpi4py, standard set", [sys.executable, "test/mpi4py/run.py", "--standard"]
     yield "NUMA laboratory, standard set: machines with several nodes under qemu", ["test/numa/run", "--standard"]
 
 
@@ -96,6 +96,7 @@ def long_steps():
     yield "arm64: build everything, unit tests and rows under qemu", ["test/arm64/run"]
     yield "NUMA laboratory, all of it", ["test/numa/run"]
     yield "all rows on two and three machines", [*PYTEST, "test/net/all_rows.py", "-n", JOBS]
+    yield "mpi4py, all modules", [sys.executable, "test/mpi4py/run.py"]
     for count in ("2", "3"):
         yield f"mpi4py on {count} machines", [sys.executable, "test/mpi4py/run.py", "--machines", count]
 
