@@ -42,6 +42,25 @@ function(near_layer_visible result layer)
   set(${result} ${visible} PARENT_SCOPE)
 endfunction()
 
+# near_compile_unoptimised(<target>): without optimisation where the address sanitizer checks every access, since optimising the checks takes up
+# to half of the compiler's time, and otherwise like other targets. For code that does little while a job runs.
+function(near_compile_unoptimised target)
+  if(NEAR_SANITIZE MATCHES "address")
+    target_compile_options(${target} PRIVATE -O0)
+  endif()
+  get_target_property(type ${target} TYPE)
+  if(NEAR_PRECOMPILE AND NOT type STREQUAL EXECUTABLE) # programs are compiled with other options
+    if(NEAR_SANITIZE MATCHES "address")
+      near_precompile(${target} near_precompiled_unoptimised)
+    else()
+      near_precompile(${target} near_precompiled)
+    endif()
+  endif()
+endfunction()
+
+# Layers that prepare a job, report on it, or pass calls on to others.
+set(NEAR_PREPARING topo boot profile planning machines place calibrate pattern model comm mpi)
+
 # near_add_layer(<layer>): the target near_<layer> from the sources in its folder, if the folder exists.
 function(near_add_layer layer)
   set(folder ${NEAR_LAYER_${layer}_FOLDER})
@@ -58,7 +77,9 @@ function(near_add_layer layer)
     target_include_directories(near_${layer} PUBLIC ${root})
     target_link_libraries(near_${layer} PUBLIC near_flags ${visible})
     near_compile_together(near_${layer})
-    if(NEAR_PRECOMPILE)
+    if(layer IN_LIST NEAR_PREPARING)
+      near_compile_unoptimised(near_${layer})
+    elseif(NEAR_PRECOMPILE)
       near_precompile(near_${layer} near_precompiled)
     endif()
   else()
