@@ -116,7 +116,7 @@ Seen all(const Scenario& scenario, const Bounds& bounds, bool remembers) {
 TEST(search, turning_back_at_known_states_loses_nothing) {
   Scenario scenario{"random", body, {}};
   unsigned held = 0, failed = 0;
-  for (std::uint32_t seed = 0; seed < 150 * effort(); ++seed) {
+  for (std::uint32_t seed = 0; seed < 100 * effort(); ++seed) {
     program = random_program(seed);
     for (const Bounds& bounds : {Bounds{3, 2, 1, 1}, Bounds{1, 1, 1, 1}, Bounds{2, 0, 0, 0}}) {
       Seen with = all(scenario, bounds, true), without = all(scenario, bounds, false);
