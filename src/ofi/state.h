@@ -189,6 +189,8 @@ struct State {
   std::unordered_map<std::uint64_t, Receiving> receives;
   std::uint64_t tagged_bytes =
       0; ///< of messages that leave or come unasked: not taken by the network yet, or not arrived
+  std::vector<std::unique_ptr<TaggedReceive>>
+      given_up; ///< of failed peers; the network may still write to them
   bool some_not_received =
       false; ///< a tagged message has been announced, and there was no memory to receive it
   std::unordered_map<std::uint64_t, AtomicUnderWay> atomics;

@@ -174,13 +174,14 @@ void drain_unasked(Peer& peer, const UnaskedBody& body) {
   message->stage = std::make_unique<std::byte[]>(body.bytes);
   message->what = Operation::What::tagged_receive;
   const std::uint64_t tag = tag_of(peer.process.rank, body.cookie);
-  if (state().endpoint.receive_tagged(message->stage.get(), body.bytes, tag, *message) == 0)
-    (void)message.release(); // bytes_are_here() deletes it
+  TaggedReceive& kept = *state().given_up.emplace_back(std::move(message));
+  if (state().endpoint.receive_tagged(kept.stage.get(), body.bytes, tag, kept) != 0)
+    state().given_up.pop_back();
 }
 
 void bytes_are_here(TaggedReceive& message, std::uint64_t bytes, int error) {
   if (message.peer == nullptr) { // it has failed
-    delete &message;
+    std::erase_if(state().given_up, [&](const auto& each) { return each.get() == &message; });
     return;
   }
   state().tagged_bytes -= message.bytes;
@@ -219,8 +220,8 @@ std::vector<Transfer*> abandon_tagged(Peer& peer) {
     if (message->transfer != nullptr) ended.push_back(message->transfer);
     message->peer = nullptr;
     if (!is_coming) continue;
-    self.endpoint.cancel(*message); // bytes_are_here() deletes it, if the network ever ends it
-    (void)message.release();
+    self.endpoint.cancel(*message);
+    self.given_up.push_back(std::move(message));
   }
   return ended;
 }
