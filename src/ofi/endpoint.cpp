@@ -165,7 +165,7 @@ Result Endpoint::find(const Choice& choice) {
   return {};
 }
 
-/// Takes the same network with what `change` asks for; false if it does not offer that.
+/// Takes the same network with what `change` asks for; false if there is none.
 bool Endpoint::replace(const Library& library, void (*change)(fi_info& hints)) {
   const Info hints(library.dupinfo(info_));
   if (hints == nullptr) return false;
