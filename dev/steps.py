@@ -1,5 +1,7 @@
-"""Runs named steps one after another, shows how long each took and how much processor time it used, and ends with one line that counts them."""
+"""Runs named steps one after another, shows how long each took and how much processor time it used, and ends with the last lines of those that failed
+and with one line that counts them."""
 
+import collections
 import contextlib
 import os
 import signal
@@ -10,6 +12,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+REPEATED = 12  # last lines of a failed step that are shown again at the end, where whoever sees only the end finds them
 
 
 def tracked(*patterns):
@@ -25,11 +28,13 @@ class Record:
     def __init__(self, title):
         self.title = title
         self.rows = []
+        self.last_lines = {}  # of each step that failed
 
-    def add(self, name, seconds, used, good):
+    def add(self, name, seconds, used, good, last_lines=()):
         """`used`: seconds of processor time, without processes that nobody waited for."""
         self.rows.append((name, seconds, used, good))
         if not good:
+            self.last_lines[name] = last_lines
             print(f"== {self.title}: {name} FAILED", flush=True)
 
 
@@ -50,14 +55,27 @@ def end_of(process):
     return process.returncode == 0, usage.ru_utime + usage.ru_stime
 
 
+def show_and_keep(stream, last_lines):
+    with stream:
+        for line in stream:
+            print(line, end="", flush=True)
+            last_lines.append(line.rstrip("\n"))
+
+
 def run_step(record, name, action):
     print(f"== {record.title}: {name}", flush=True)
     started = time.monotonic()
+    last_lines = collections.deque(maxlen=REPEATED)
     if callable(action):
         good, used = action(), 0
     else:
-        good, used = end_of(subprocess.Popen([str(word) for word in action], cwd=ROOT, stdin=subprocess.DEVNULL))
-    record.add(name, time.monotonic() - started, used, good)
+        process = subprocess.Popen([str(word) for word in action], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                   stderr=subprocess.STDOUT, text=True, errors="replace")
+        shown = threading.Thread(target=show_and_keep, args=(process.stdout, last_lines), daemon=True)
+        shown.start()
+        good, used = end_of(process)
+        shown.join(timeout=10)  # not longer: a process that the step left behind may keep the pipe open
+    record.add(name, time.monotonic() - started, used, good, list(last_lines))
 
 
 class Beside:
@@ -87,7 +105,7 @@ class Beside:
                 return
             seconds = time.monotonic() - started
             print(f"== {self.record.title}: {name} (beside the others, {seconds:.0f} s)\n{out}", end="", flush=True)
-            self.record.add(name, seconds, used, good)
+            self.record.add(name, seconds, used, good, out.splitlines()[-REPEATED:])
 
     def stop(self):
         self.stopped = True
@@ -114,7 +132,7 @@ def run_steps(title, steps, beside=(), then=()):
     for name, seconds, used, good in record.rows:
         print(f"   {seconds:7.1f} s {used:7.1f} s  {'passed' if good else 'FAILED'}  {name}")
     print(f"   {sum(used for _, _, used, _ in record.rows):17.1f} s  in all")
-    if failed:
-        print(f"   failed: {', '.join(failed)}")
+    for name in failed:
+        print(f"   failed: {name}", *record.last_lines[name], sep="\n      ")
     print(f"{len(record.rows) - len(failed)} passed, {len(failed)} failed", flush=True)
     sys.exit(1 if failed else 0)
