@@ -9,17 +9,20 @@
 
 namespace near::copy {
 
+struct Moves;
+
 /// Rows of blocks. Block i of row r lies at r * row_stride + i * stride, in bytes; a stride may be negative, zero, or
 /// shorter than a block. With `at`, the blocks are listed instead, as in Offsets, or with `start` as in Blocks: one row, without
-/// strides.
+/// strides. With `moves`, all of them are copied by these, and nothing else is read.
 struct Grid {
-  std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start`
+  std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start` or there are `moves`
   std::size_t count = 0; ///< blocks in a row
   std::ptrdiff_t stride = 0;
   std::size_t rows = 1;
   std::ptrdiff_t row_stride = 0;
   const std::int32_t* at = nullptr;
   const std::int32_t* start = nullptr;
+  const Moves* moves = nullptr;
 };
 
 /// Where listed blocks lie, in bytes. Plain pointers, since files for newer processors must not instantiate functions of the
@@ -48,6 +51,17 @@ struct Blocks {
   const std::int32_t* at;
   const std::int32_t* start;
   std::size_t count;
+};
+/// Copies of known width: from `at` in memory to `packed` in the packed bytes, or back.
+struct Move {
+  std::int32_t at, packed;
+};
+/// A few blocks of different lengths, cut into moves (moves.h): first those of 32 bytes, then those of 16, and so on to those of one.
+/// Their order is always the same, so that the processor predicts it, which the lengths of blocks in a loop would prevent.
+struct Moves {
+  static constexpr std::size_t widths = 6;
+  const Move* all;
+  std::uint8_t of_width[widths]; ///< how many of 32, 16, 8, 4, 2 and 1 bytes
 };
 /// The same blocks again and again: `count` times, each `extent` bytes behind the one before it, and as many packed `bytes`.
 struct Repeats {

@@ -3,7 +3,7 @@
 // A processor predicts neither how long the next block is nor, therefore, when a loop over it ends, and a wrong guess takes as
 // long as copying several blocks. So a list is copied with as few branches as the instruction set allows
 // (`Isa::move_block`), and repeated blocks by columns: the first block of many elements, then the second block of
-// them, each with a move of known width.
+// them, each with a move of known width. A few blocks that are copied again and again are cut into moves once (moves.h).
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -66,6 +66,25 @@ void copy_unequal_grid(std::byte* packed, std::byte* strided, const Grid& grid) 
   copy_unequal<packs, Isa>(packed, strided, Blocks{grid.at, grid.start, grid.count});
 }
 
+template <bool packs, std::size_t width>
+[[gnu::always_inline]] inline const Move* make_moves(std::byte* packed, std::byte* strided, const Move* next,
+                                                     std::size_t count) {
+  for (const Move* const end = next + count; next != end; ++next)
+    move_one<packs, Whole<width>>(packed + next->packed, strided + next->at, width);
+  return next;
+}
+template <bool packs>
+void copy_moves(std::byte* packed, std::byte* strided, const Grid& grid) {
+  const Moves& moves = *grid.moves;
+  const Move* next = moves.all;
+  next = make_moves<packs, 32>(packed, strided, next, moves.of_width[0]);
+  next = make_moves<packs, 16>(packed, strided, next, moves.of_width[1]);
+  next = make_moves<packs, 8>(packed, strided, next, moves.of_width[2]);
+  next = make_moves<packs, 4>(packed, strided, next, moves.of_width[3]);
+  next = make_moves<packs, 2>(packed, strided, next, moves.of_width[4]);
+  make_moves<packs, 1>(packed, strided, next, moves.of_width[5]);
+}
+
 /// Elements whose memory, with what is packed of them, stays in the first-level cache from one column to the next.
 inline std::size_t elements_together(const Repeats& repeats) {
   constexpr std::size_t stays = 16384;
@@ -100,6 +119,7 @@ void copy_repeated(std::byte* packed, std::byte* strided, Blocks blocks, const R
 /// `Isa::elements<packs, width>(stride, one_row)` returns a function for such elements, or nullptr.
 template <bool packs, class Isa>
 CopyGrid grid_copy(const Grid& grid) {
+  if (grid.moves != nullptr) return copy_moves<packs>;
   if (is_transposed(grid))
     return with_move<Isa>(grid.bytes,
                           []<class Move>(Move) -> CopyGrid { return copy_transposed<packs, Move>; });

@@ -52,6 +52,13 @@ struct BlockSink : BlockByBlock<BlockSink> {
   }
 };
 
+bool are_of_one_length(copy::Blocks blocks) {
+  const auto bytes_of = [&](std::size_t i) { return blocks.start[i + 1] - blocks.start[i]; };
+  bool equal = true;
+  for (std::size_t i = 1; i < blocks.count; ++i) equal &= bytes_of(i) == bytes_of(0);
+  return equal;
+}
+
 /// Lists the blocks of an element if they are few, and near enough to each other for 32 bits.
 void list_few_blocks(Datatype& type) {
   constexpr MPI_Count farthest = std::numeric_limits<std::int32_t>::max();
@@ -73,23 +80,26 @@ void list_few_blocks(Datatype& type) {
   const copy::Blocks few{numbers.data(), numbers.data() + count, count};
   const bool by_columns =
       std::max(type.extent, -(type.extent + 1)) <= most_by_columns - type.size && lie_apart(few, type.extent);
-  type.few = std::make_shared<const FewBlocks>(FewBlocks{std::move(numbers), few, by_columns});
+  type.few = std::make_shared<const FewBlocks>(FewBlocks{
+      std::move(numbers), few, are_of_one_length(few) ? copy::CutBlocks() : copy::cut(few), by_columns});
 }
 
 /// Lets one element be copied by its list of blocks.
 void copy_by_list(Datatype& type) {
   const copy::Blocks& few = type.few->blocks;
-  const auto bytes_of = [&](std::size_t i) { return few.start[i + 1] - few.start[i]; };
-  bool equal = true;
-  for (std::size_t i = 1; i < few.count; ++i) equal &= bytes_of(i) == bytes_of(0);
-  type.grid =
-      equal ? copy::Grid{.bytes = static_cast<std::size_t>(bytes_of(0)), .count = few.count, .at = few.at}
-            : copy::Grid{.count = few.count, .at = few.at, .start = few.start};
+  const copy::Moves& moves = type.few->cut.moves;
+  type.grid = {.count = few.count, .at = few.at};
+  if (are_of_one_length(few))
+    type.grid.bytes = static_cast<std::size_t>(few.start[1] - few.start[0]);
+  else if (moves.all != nullptr)
+    type.grid.moves = &moves;
+  else
+    type.grid.start = few.start;
   choose_functions(type);
 }
 
 /// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
-/// `most` members, since each part takes 88 bytes.
+/// `most` members, since each part takes 96 bytes.
 std::vector<Part> parts_of(const NormalForm& form) {
   constexpr std::size_t most = 8;
   std::vector<Part> made;
@@ -108,6 +118,7 @@ std::vector<Part> parts_of(const NormalForm& form) {
 void plan_more(Datatype& type) {
   if (!type.form.form || type.contiguous) return;
   if (type.gather == nullptr || type.grid.at != nullptr) list_few_blocks(type);
+  if (type.few != nullptr && type.few->cut.moves.all != nullptr) return copy_by_list(type);
   if (type.gather != nullptr) return;
   constexpr std::size_t fewer_than_parts = 8; // take less time in one list
   if (type.few == nullptr || type.few->blocks.count > fewer_than_parts)

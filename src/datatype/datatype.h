@@ -9,8 +9,8 @@
 //   extent       ub - lb;  true extent: from the first to the last byte of data
 #pragma once
 
+#include "copy/moves.h"
 #include "copy/raw.h"
-#include "copy/strided.h"
 #include "datatype/layout.h"
 #include "object/attribute.h"
 #include "object/object.h"
@@ -68,6 +68,7 @@ struct Part {
 struct FewBlocks {
   std::vector<std::int32_t> numbers; ///< what `blocks` points to
   copy::Blocks blocks;
+  copy::CutBlocks cut; ///< the blocks of one element, unless they are of one length
   /// Whether several elements are copied block by block: the first block of all of them, then the second one.
   bool by_columns;
 };

@@ -1,6 +1,7 @@
 // Every strided kernel, compared block by block, next to inaccessible pages.
 #include "copy/strided.h"
 #include "copy/copy.h"
+#include "copy/moves.h"
 #include "guarded.h"
 
 #include <gtest/gtest.h>
@@ -312,6 +313,50 @@ TEST_P(Strided, blocks_of_different_lengths) {
             });
         if (HasFatalFailure()) return;
       }
+}
+
+TEST_P(Strided, blocks_that_are_cut_into_moves) {
+  int cuts = 0;
+  for (std::size_t longest = 1; longest <= 300; longest += longest < 70 ? 1 : 23)
+    for (std::size_t count : {1u, 2u, 3u, 9u, 32u}) {
+      const Unequal list = unequal_blocks(count, longest, random_);
+      const copy::CutBlocks cut = copy::cut(list.blocks());
+      if (cut.moves.all == nullptr) continue;
+      ++cuts;
+      ASSERT_LE(cut.memory.size(), copy::most_moves);
+      SCOPED_TRACE(std::to_string(count) + " blocks of up to " + std::to_string(longest));
+      const copy::Grid grid{.count = count, .at = list.at.data(), .moves = &cut.moves};
+      expect_exact(
+          list.bytes(1, 0), 1, false,
+          [&](std::byte* packed, const std::byte* from) {
+            kernel_->gathering(grid)(packed, only_read(from), grid);
+          },
+          [&](std::byte* to, const std::byte* packed) {
+            kernel_->scattering(grid)(only_read(packed), to, grid);
+          });
+      if (HasFatalFailure()) return;
+    }
+  ASSERT_GT(cuts, 250);
+}
+
+TEST(moves, blocks_that_overlap_are_not_cut) {
+  const std::int32_t start[] = {0, 8, 12, 20}, apart[] = {12, 8, 0}, shared[] = {11, 8, 0};
+  EXPECT_EQ(copy::cut({apart, start, 3}).memory.size(), 3u);
+  EXPECT_EQ(copy::cut({shared, start, 3}).moves.all, nullptr);
+}
+
+TEST(moves, long_blocks_and_many_of_them_are_not_cut) {
+  constexpr std::int32_t longest = 32 * copy::most_moves;
+  const std::int32_t at[] = {0}, of_most[] = {0, longest - 1}, of_more[] = {0, longest + 1};
+  EXPECT_EQ(copy::cut({at, of_most, 1}).memory.size(), copy::most_moves);
+  EXPECT_EQ(copy::cut({at, of_more, 1}).moves.all, nullptr);
+  std::vector<std::int32_t> places, starts{0};
+  for (std::int32_t i = 0; i <= static_cast<std::int32_t>(copy::most_moves); ++i) {
+    places.push_back(4 * i);
+    starts.push_back(starts.back() + 1 + i % 2);
+  }
+  EXPECT_EQ(copy::cut({places.data(), starts.data(), copy::most_moves}).memory.size(), copy::most_moves);
+  EXPECT_EQ(copy::cut({places.data(), starts.data(), copy::most_moves + 1}).moves.all, nullptr);
 }
 
 TEST_P(Strided, the_same_blocks_again_and_again) {
