@@ -71,3 +71,24 @@ def test_no_rank_survives_the_end_of_mpiexec(ending, job):
     os.kill(one.process.pid, ending)
     result = one.finish(WATCHDOG)
     assert not result.timed_out and result.status != 0, result.report()
+
+
+@pytest.mark.parametrize("call", ["scatter", "put"])
+def test_a_dead_rank_that_cannot_be_read_is_not_taken_for_one_that_must_not_be(call, prefix, compiled, tmp_path):
+    file = tmp_path / "now"
+    one = harness.Running([prefix / "bin/mpiexec", "--oversubscribe", "-n", 3, compiled("late_rank"), call, file])
+    word, pid = one.process.stdout.readline().split()
+    assert word == "waiting"
+    time.sleep(0.2)  # until it waits in the call; if it does not yet, the test shows less, but does not fail
+    halves = [each for each in harness.marked(one.mark) if os.readlink(f"/proc/{each}/exe").endswith("/mpiexec")]
+    for each in halves:
+        os.kill(each, signal.SIGSTOP)  # so that nobody notices the death yet
+    os.kill(int(pid), signal.SIGKILL)
+    file.touch()
+    time.sleep(0.5)
+    for each in halves:
+        os.kill(each, signal.SIGCONT)
+    result = one.finish(WATCHDOG)
+    assert result.status == 137 and "returned" not in result.out, result.report()
+    assert len(result.err.splitlines()) == 1 and "rank 1" in result.err and "SIGKILL" in result.err, result.report()
+    assert not harness.survivors(one.mark)

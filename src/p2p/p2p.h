@@ -4,6 +4,8 @@
 
 #include "p2p/request.h"
 
+#include <string_view>
+
 namespace near::p2p {
 
 /// Registers the handlers of arriving messages. Call it before the transport starts; idempotent.
@@ -21,8 +23,12 @@ void watch_failures(void (*function)(const object::ProcessId& process));
 
 /// Whether this process can read the private memory of the rank's process.
 bool reads_memory_of(const Communicator& communicator, int rank);
+/// The error for a process whose memory is out of reach, although it was not before; `why` is what the kernel said. If the process has
+/// died, the launcher ends the job: this waits for that, for a bounded time, rather than blame the program.
+Result out_of_reach(std::string_view why);
 /// Copies into.bytes() bytes from `address` on in the memory of the rank's process, which must not change them meanwhile. Fails
-/// with MPI_ERR_BUFFER if the kernel does not read them, after which part of them may have been copied.
+/// with MPI_ERR_BUFFER if the kernel does not read them, after which part of them may have been copied, and as out_of_reach() if it
+/// reads nothing of that process.
 Result read_memory(const Communicator& communicator, int rank, std::uint64_t address, const Buffer& into);
 
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };

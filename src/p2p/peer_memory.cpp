@@ -1,5 +1,6 @@
 // Reading the memory of other ranks, for collectives that need not send messages.
 #include "os/peer_memory.h"
+#include "os/futex.h"
 #include "p2p/p2p.h"
 #include "transport/transport.h"
 
@@ -19,12 +20,24 @@ Result read_run(transport::Peer& peer, int rank, std::uint64_t address, std::byt
   os::Run theirs{reinterpret_cast<void*>(address), length}, mine{to, length};
   if (transport::copy_from_peer(peer, {&theirs, 1}, {&mine, 1})) return {};
   const std::string why(base::failure_text());
+  if (!transport::reaches_memory_of(peer)) return out_of_reach(why);
   return base::fail(MPI_ERR_BUFFER,
                     "{} bytes at {:#x} in the memory of rank {} of this communicator cannot be read: {}",
                     bytes, address, rank, why);
 }
 
 } // namespace
+
+Result out_of_reach(std::string_view why) {
+  constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
+  // Without progress, which may be what has called this.
+  std::uint32_t never_changes = 0;
+  const std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
+  for (std::uint64_t now = os::monotonic_ns(); now < until; now = os::monotonic_ns())
+    os::futex_wait(&never_changes, 0, until - now);
+  return base::fail(MPI_ERR_PROC_ABORTED,
+                    "the target cannot be reached any more, as if its process had ended: {}", why);
+}
 
 bool reads_memory_of(const Communicator& communicator, int rank) {
   return transport::reaches_memory_of(transport::peer_of(communicator, rank));

@@ -86,6 +86,9 @@ Result agree(Window& window, Member mine, Result result) {
   if (bad == state.members.end()) return {};
   auto failed = static_cast<int>(bad->failed);
   auto rank = static_cast<int>(bad - state.members.begin());
+  // A process that has died cannot be read either. Whoever comes to this barrier was alive after the attempt, and if one does not come,
+  // the launcher ends the job.
+  NEAR_TRY(coll::barrier(*window.communicator));
   NEAR_TRY(leave_row(window));
   undo(window);
   if (!result.ok()) return base::fail(mine.failed, "{}", text);

@@ -2,7 +2,6 @@
 #include "rma/through_kernel.h"
 
 #include "copy/raw.h"
-#include "os/clock.h"
 #include "p2p/p2p.h"
 
 #include <string>
@@ -15,17 +14,10 @@ using datatype::Buffer;
 
 namespace {
 
-/// The error of a copy that the kernel refused. If the target has died, the launcher ends the job: this
-/// waits for that, for a bounded time, rather than blame the program.
-Result out_of_reach(transport::Peer& peer, std::uint64_t address) {
-  std::string why(base::failure_text());
-  if (!transport::reaches_memory_of(peer)) {
-    constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
-    std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
-    p2p::wait_until([until] { return os::monotonic_ns() >= until; });
-    return base::fail(MPI_ERR_PROC_ABORTED,
-                      "the target cannot be reached any more, as if its process had ended: {}", why);
-  }
+/// The error of a copy that the kernel refused.
+Result refused(transport::Peer& peer, std::uint64_t address) {
+  const std::string why(base::failure_text());
+  if (!transport::reaches_memory_of(peer)) return p2p::out_of_reach(why);
   return base::fail(MPI_ERR_RMA_RANGE, "the kernel does not reach the memory at {:#x} of the target: {}",
                     address, why);
 }
@@ -124,7 +116,7 @@ Result store_through_kernel(const Buffer& here, const Buffer& there, transport::
   for (MPI_Count at = 0, bytes = there.bytes(); at < bytes; at += batch.bytes) {
     batch.fill_there(there, at, bytes - at);
     batch.fill_here(here, at);
-    if (!transport::copy_to_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
+    if (!transport::copy_to_peer(peer, batch.there, batch.here)) return refused(peer, batch.address());
   }
   return {};
 }
@@ -139,7 +131,7 @@ Result load_through_kernel(const Buffer& here, const Buffer& there, transport::P
       continue;
     }
     batch.fill_here(here, at);
-    if (!transport::copy_from_peer(peer, batch.there, batch.here)) return out_of_reach(peer, batch.address());
+    if (!transport::copy_from_peer(peer, batch.there, batch.here)) return refused(peer, batch.address());
   }
   return {};
 }
