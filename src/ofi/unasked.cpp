@@ -20,7 +20,7 @@ namespace near::ofi {
 namespace {
 
 /// The longest such message, and the longest one with gaps, which is packed as a whole before it leaves.
-constexpr std::uint64_t longest_unasked = 512 << 10, longest_packed = 128 << 10;
+constexpr std::uint64_t longest_unasked = 1 << 20, longest_packed = 128 << 10;
 /// What a credit stands for; with half as much, streams both ways take 1.1 to 1.2 times as long, as more messages have none.
 constexpr std::uint64_t bytes_for_credit = 128 << 10;
 /// Credits that these messages leave to short ones.

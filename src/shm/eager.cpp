@@ -11,7 +11,7 @@ Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tra
   std::uint64_t bytes = envelope.bytes;
   stop_fast_sends(peer); // returns the credits of unused fast sends
   if (bytes > self.eager_limit)
-    return bytes <= transport::longest_eager() ? send_train(peer, envelope, buffer) : Eager::refused;
+    return bytes <= self.train_limit ? send_train(peer, envelope, buffer) : Eager::refused;
   if (!peer.send.credit.available(self.credit_limit)) return Eager::refused;
   OutgoingPacket packet;
   if (bytes > inline_bytes) {

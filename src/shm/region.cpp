@@ -250,7 +250,8 @@ Result build_region(int segment_descriptor) {
   self.eager_limit = std::max<std::uint64_t>(base::knobs().eager_limit.number, inline_bytes);
   self.kept_take_cached = base::knobs().stores.text != "streaming";
   // A limit below the default says that few messages should leave before they are received.
-  if (self.eager_limit >= segment::smallest_packet) transport::fast_path.longest_eager = longest_train;
+  if (self.eager_limit >= segment::smallest_packet) self.train_limit = longest_train;
+  transport::fast_path.longest_eager = self.train_limit;
   transport::fast_path.eager_limit = self.eager_limit;
   space.kept.build();
   self.control = &write_control_page(layout);
