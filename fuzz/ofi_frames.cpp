@@ -38,7 +38,7 @@ std::size_t next_transfer;
 
 void on_eager(transport::Arrival& arrival) {
   for (std::size_t i = 0; i < arrival.payload_bytes; ++i) sum += static_cast<unsigned>(arrival.payload[i]);
-  transport::give_back_credit(*arrival.from);
+  transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
 }
 
 void on_rts(transport::Arrival& arrival) { announced.emplace_back(arrival.from, arrival.rts()); }

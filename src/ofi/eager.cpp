@@ -15,8 +15,8 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
 }
 
 /// The message leaves.
-void spend_credit(Peer& peer, const Envelope& envelope) {
-  --peer.credits_left;
+void spend_credits(Peer& peer, const Envelope& envelope) {
+  peer.credits_left -= credits_for(envelope.bytes);
   transport::count_sent_elsewhere(envelope.bytes);
 }
 
@@ -43,16 +43,20 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
   waiter.bytes = envelope.bytes;
   waiter.busy = true;
   write_head(packet.frame(), peer, envelope);
-  spend_credit(peer, envelope);
+  spend_credits(peer, envelope);
   send(peer, packet, envelope.bytes);
 }
 
 } // namespace
 
+bool affords(const Peer& peer, std::uint32_t credits) {
+  return peer.credits_left >= (credits == 1 ? 1 : credits + reserved_credits);
+}
+
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
   if (envelope.bytes > longest_body()) return send_unasked(peer, envelope, buffer, waiter);
-  if (peer.credits_left == 0) return Eager::refused;
+  if (!affords(peer, credits_for(envelope.bytes))) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
   if ((borrow || would_stay(peer)) && !peer.is_gone() && !peer.lost) {
@@ -76,14 +80,14 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
     frame.sequence = peer.next_sequence;
     if (self.endpoint.inject(message.data(), bytes, peer.address) == 0) {
       ++peer.next_sequence;
-      spend_credit(peer, envelope);
+      spend_credits(peer, envelope);
       return Eager::left;
     }
     peer.credits_due = due;
   }
   Packet& packet = *self.packets.take();
   write(packet.frame(), packet.body());
-  spend_credit(peer, envelope);
+  spend_credits(peer, envelope);
   send(peer, packet, envelope.bytes);
   return Eager::left;
 }

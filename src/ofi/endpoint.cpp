@@ -353,7 +353,7 @@ void Endpoint::hold(std::span<Completion> from, std::size_t& count) {
 }
 
 Result Endpoint::take(std::span<Completion> into, std::size_t& count) {
-  std::array<fi_cq_msg_entry, 16> entries;
+  std::array<fi_cq_msg_entry, most_completions> entries;
   count = 0;
   if (reorders_) reorder(into, count);
   if (count != 0) return {};

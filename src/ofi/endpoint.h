@@ -43,6 +43,8 @@ struct Completion {
 
 /// Every network sends messages of up to this many bytes eagerly.
 inline constexpr std::size_t least_eager = 16384;
+/// How many operations that are over Endpoint::take() returns at most, whatever room there is.
+inline constexpr std::size_t most_completions = 16;
 
 class Endpoint {
 public:

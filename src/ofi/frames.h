@@ -14,7 +14,7 @@
 //   cts        body: CtsBody. The sender answers with data messages
 //   data       body: DataBody, bytes
 //   fin        body: the sender's cookie. The receiver needs nothing more of a message that it was to read
-//   credit     no body; the frame returns credits, as every frame may
+//   credit     body: a number. Returns so many credits; every frame may return a few
 //   hello      body: the sender's address: the first message to a peer
 //   closed     no body. The sender posts no more receives
 //   leaving    no body. The sender has sent everything; it ends once the peers have answered
@@ -69,7 +69,7 @@ struct Frame {
   std::int32_t tag = 0;
   std::uint16_t body = 0; ///< bytes, modulo 2^16: the network tells how long a message is
   Message message = Message::eager;
-  std::uint8_t credits = 0; ///< that many of the receiver's messages have been released
+  std::uint8_t credits = 0; ///< of the receiver's that are returned
 };
 static_assert(sizeof(Frame) == 32, "with the 32 bytes after it, it fits into what most networks inject");
 

@@ -11,17 +11,6 @@ namespace near::ofi {
 
 namespace {
 
-constexpr std::uint32_t most_posted = 64;
-/// Whether the network is TCP, with packets of 64 KiB.
-bool has_long_packets() { return longest_body() > least_eager; }
-/// How many packets wait for messages. The network fills all of them in turn, so few are long: their pages are made once, and a
-/// cache holds them (doc/adr/0048). A message that has arrived in part occupies a packet until the rest comes, so there are more
-/// packets than peers.
-std::uint32_t posted_packets() {
-  constexpr std::uint32_t least_posted = 8, spare = 2;
-  if (!has_long_packets()) return most_posted;
-  return std::clamp(static_cast<std::uint32_t>(state().peers.size()) + spare, least_posted, most_posted);
-}
 constexpr std::uint64_t secret_mask = (std::uint64_t{1} << 48) - 1;
 
 std::int64_t begin_send(Packet& packet) {
@@ -93,7 +82,7 @@ bool deliver(Peer& peer, Packet& packet) {
   const Frame& frame = packet.frame();
   const std::size_t bytes = packet.body_bytes();
   const Envelope envelope{frame.context, frame.source, frame.tag, bytes};
-  const std::uint64_t name = bytes < kept_from ? 0 : reinterpret_cast<std::uint64_t>(&packet);
+  const std::uint64_t name = bytes < kept_from() ? 0 : reinterpret_cast<std::uint64_t>(&packet);
   Arrival arrival{&peer, envelope, packet.body(), bytes, name};
   state().handlers[static_cast<std::size_t>(Handler::p2p_eager)](arrival);
   return name != 0 && arrival.packet == 0;
@@ -103,6 +92,10 @@ bool deliver(Peer& peer, Packet& packet) {
 void confirm(Peer& peer, std::uint16_t sequence) {
   const auto more = static_cast<std::uint16_t>(sequence - peer.confirmed);
   if (more <= static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed)) peer.confirmed = sequence;
+}
+
+void take_back(Peer& peer, std::uint32_t credits) {
+  peer.credits_left += std::min(credits, all_credits - peer.credits_left);
 }
 
 /// Handles a message that is not eager. Returns false if its body is too short.
@@ -115,8 +108,9 @@ bool handle(Peer& peer, Packet& packet) {
   };
   switch (frame.message) {
   case Message::eager:
-  case Message::credit:
   case Message::hello: return true;
+  case Message::credit:
+    return with(std::uint32_t{}, [&](std::uint32_t credits) { take_back(peer, credits); });
   case Message::rts:
     return with(RtsBody{}, [&](const RtsBody& body) {
       announce(peer, {frame.context, frame.source, frame.tag, body.bytes}, body.rts);
@@ -162,10 +156,7 @@ bool take_turn(Peer& peer, Packet& packet) {
     peer.reported = peer.expected;
     send(peer, Message::received, &peer.reported, sizeof peer.reported);
   }
-  switch (packet.frame().message) {
-  case Message::eager: return deliver(peer, packet);
-  default: break;
-  }
+  if (packet.frame().message == Message::eager) return deliver(peer, packet);
   if (!handle(peer, packet)) warn_of_foreign_message("its contents are wrong");
   return false;
 }
@@ -201,7 +192,7 @@ bool receive(Packet& packet, std::size_t bytes) {
     return false;
   }
   peer->reached = true;
-  peer->credits_left = std::min(peer->credits_left + frame.credits, all_credits);
+  take_back(*peer, frame.credits);
   if (peer->failed) {
     UnaskedBody body;
     if (frame.message == Message::unasked && read_body(packet, body)) drain_unasked(*peer, body);
@@ -216,15 +207,6 @@ bool receive(Packet& packet, std::size_t bytes) {
   const bool kept = take_turn(*peer, packet);
   take_early(*peer);
   return kept;
-}
-
-void post(Packet* packet) {
-  State& self = state();
-  packet->what = Operation::What::receive;
-  if (self.endpoint.receive(packet->data, packet_bytes(), packet->local, *packet) == 0)
-    ++self.posted;
-  else
-    self.packets.give_back(packet);
 }
 
 } // namespace
@@ -350,32 +332,24 @@ void sent(Packet& packet, int error) {
 void arrived(Packet& packet, std::size_t bytes, int error) {
   State& self = state();
   --self.posted;
+  ++self.arrivals;
   if (error == 0 && receive(packet, bytes)) return;
-  if (self.posted < posted_packets())
-    post(&packet);
-  else
-    self.packets.give_back(&packet);
-}
-
-void post_packets() {
-  State& self = state();
-  while (self.posted < posted_packets()) {
-    const std::uint32_t before = self.posted;
-    post(self.packets.take());
-    if (self.posted == before) return; // no space now
-  }
-}
-
-void post_first_packets() {
-  if (has_long_packets()) state().packets.populate(posted_packets());
-  post_packets();
+  post_again(packet);
 }
 
 void give_back_packet(std::uint64_t packet) { state().packets.give_back(reinterpret_cast<Packet*>(packet)); }
 
-void give_back_credit(transport::Peer& to) {
+std::uint32_t credits_for(std::uint64_t bytes) {
+  const std::uint64_t counted = bytes < kept_from() ? bytes : std::max<std::uint64_t>(bytes, longest_body());
+  return static_cast<std::uint32_t>(std::max<std::uint64_t>((counted + credit_bytes - 1) / credit_bytes, 1));
+}
+
+void give_back_credit(transport::Peer& to, std::uint64_t bytes) {
   Peer& peer = own(to);
-  if (++peer.credits_due >= all_credits / 2) send(peer, Message::credit);
+  peer.credits_due += credits_for(bytes);
+  if (peer.credits_due < all_credits / 2) return;
+  const std::uint32_t credits = std::exchange(peer.credits_due, 0);
+  send(peer, Message::credit, &credits, sizeof credits);
 }
 
 } // namespace near::ofi

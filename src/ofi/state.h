@@ -31,16 +31,22 @@ std::size_t longest_body();
 inline std::size_t packet_bytes() { return sizeof(Frame) + longest_body(); }
 /// The body of a data message.
 inline constexpr std::size_t piece_bytes = 16384;
-/// How many messages a peer may send that have not been released; it gets them back by halves.
-inline constexpr std::uint32_t all_credits = 64;
+/// What a peer may send without being asked, until it is released, is counted in credits of so many bytes each. It gets them back by
+/// halves. Some are left to messages that take one.
+inline constexpr std::uint64_t credit_bytes = 4096;
+inline constexpr std::uint32_t all_credits = 2048, reserved_credits = 256;
 /// How many `received` messages may be under way beyond Settings::window, at most: a few, since each follows half a window of
 /// others.
 inline constexpr std::uint16_t beyond_window = 64;
 
 /// Bodies from this size on may be kept in their packet; shorter ones are copied by the layer above.
-inline constexpr std::size_t kept_from = 1024;
+inline std::size_t kept_from() { return longest_body() / 4; }
+/// The credits that a message takes: for its bytes, or for the packet that it may be kept in.
+std::uint32_t credits_for(std::uint64_t bytes);
 
 struct Peer;
+/// Whether a message that takes so many credits may leave.
+bool affords(const Peer& peer, std::uint32_t credits);
 
 struct Packet : Operation {
   Peer* peer = nullptr;      ///< that it is sent to
@@ -100,7 +106,7 @@ struct Peer : transport::Peer {
   std::uint32_t unasked_credits = 0;                                        ///< that these have taken
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
-  std::uint32_t credits_due = 0;          ///< released messages of the peer that it has not been told of
+  std::uint32_t credits_due = 0;          ///< of the peer, not returned yet
   std::deque<Packet*> out;                ///< messages that the network has no space for yet, in order
   std::uint16_t next_sequence = 0;        ///< of our next message to it
   std::uint16_t confirmed = 0;            ///< it has handled all before this one
@@ -180,6 +186,9 @@ struct State {
   std::vector<Peer*> waiting;                                               ///< peers with messages in `out`
   std::deque<Completion> over;      ///< operations that are over and not handled yet, in order
   std::uint32_t posted = 0;         ///< packets in which messages can arrive
+  std::uint32_t wanted = 0;         ///< how many there are to be, unless that is less than the least number
+  std::uint32_t arrivals = 0;       ///< messages that the present look at the network has found
+  std::uint32_t quiet_looks = 0;    ///< looks in a row that have found few
   std::uint32_t unsent = 0;         ///< packets that the network is sending, but to peers that have failed
   std::deque<std::uint64_t> pushed; ///< cookies of messages that are being sent in pieces
   std::deque<Copy*> unbegun;        ///< copies with pieces that have not begun
@@ -238,11 +247,17 @@ void sent(Packet& packet, int error);
 /// A message has arrived, or its packet comes back empty because of an error.
 void arrived(Packet& packet, std::size_t bytes, int error);
 void give_back_packet(std::uint64_t packet);
-void give_back_credit(transport::Peer& peer);
+void give_back_credit(transport::Peer& peer, std::uint64_t bytes);
+
+// posted.cpp
+/// Lets this packet, whose message has been handled, wait for another one, or gives it back.
+void post_again(Packet& packet);
 /// Posts packets until enough are.
 void post_packets();
 /// The same at the start.
 void post_first_packets();
+/// Call after each look at the network, so that as many packets wait as messages come at once.
+void note_arrivals();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);

@@ -145,7 +145,7 @@ bool may_skip(State& self) {
 bool advance() {
   State& self = state();
   if (may_skip(self)) return false;
-  std::array<Completion, 16> some;
+  std::array<Completion, most_completions> some;
   std::size_t count = 0;
   if (!self.endpoint.take(some, count).ok()) throw transport::Unreachable(std::string(base::failure_text()));
   self.over.insert(self.over.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
@@ -157,6 +157,7 @@ bool advance() {
     if (next.operation != nullptr) handle(next);
     moved = true;
   }
+  note_arrivals();
   if (!self.waiting.empty()) moved |= send_waiting();
   if (!self.unbegun.empty()) moved |= begin_waiting();
   if (!self.pushed.empty()) moved |= push();

@@ -7,7 +7,7 @@
 //
 // A tagged message that nobody receives yet blocks its connection. This one does so only until the receiver makes progress, and never
 // until a receive matches: its announcement, which names the tag, has arrived before it, and memory is found for it as soon as that is
-// handled. Each message takes a credit for each 128 KiB, so what nobody expects is bounded as for eager messages (doc/adr/0049).
+// handled. Each message takes credits for its bytes, so what nobody expects is bounded as for eager messages (doc/adr/0049).
 #include "ofi/state.h"
 
 #include <rdma/fi_errno.h>
@@ -21,14 +21,6 @@ namespace {
 
 /// The longest such message, and the longest one with gaps, which is packed as a whole before it leaves.
 constexpr std::uint64_t longest_unasked = 1 << 20, longest_packed = 128 << 10;
-/// What a credit stands for; with half as much, streams both ways take 1.1 to 1.2 times as long, as more messages have none.
-constexpr std::uint64_t bytes_for_credit = 128 << 10;
-/// Credits that these messages leave to short ones.
-constexpr std::uint32_t reserved_credits = 8;
-
-std::uint32_t credits_for(std::uint64_t bytes) {
-  return static_cast<std::uint32_t>((bytes + bytes_for_credit - 1) / bytes_for_credit);
-}
 
 /// The tag of a message: in use only until its bytes have come, so the cookie's low half tells it from others. None of another job's
 /// messages can be mistaken for it, as that job does not know the secret.
@@ -74,7 +66,7 @@ void end(TaggedReceive& message) {
     datatype::unpack(transfer.buffer, 0, taken->stage.get(),
                      static_cast<MPI_Count>(std::min(taken->bytes, transfer.bytes)));
   finish(transfer, MPI_SUCCESS);
-  for (std::uint32_t i = taken->credits; i != 0; --i) ofi::give_back_credit(*taken->peer);
+  ofi::give_back_credit(*taken->peer, taken->bytes);
 }
 
 void announce_bytes(Packet& packet, Peer& peer, const Envelope& envelope, std::uint64_t cookie) {
@@ -111,8 +103,8 @@ Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
   const bool in_place = is_in_place(buffer);
   const std::uint32_t credits = credits_for(envelope.bytes);
   if (waiter == nullptr || envelope.bytes > longest_without_rts() ||
-      (!in_place && envelope.bytes > longest_packed) || peer.credits_left < credits + reserved_credits ||
-      peer.is_gone() || peer.lost)
+      (!in_place && envelope.bytes > longest_packed) || !affords(peer, credits) || peer.is_gone() ||
+      peer.lost)
     return Eager::refused;
   State& self = state();
   // What is announced must follow, so memory comes first.

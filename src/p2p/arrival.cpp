@@ -133,7 +133,7 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
 void on_eager(transport::Arrival& arrival) {
   if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) [[likely]] {
     deliver(static_cast<EngineRequest&>(*posted), arrival.envelope, arrival.payload);
-    transport::give_back_credit(*arrival.from);
+    transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
   } else {
     note(arrival);
   }
@@ -179,7 +179,7 @@ void discard(Unexpected& message) {
       transport::give_back_packet(*message.from, message.packet);
     else if (message.payload != message.copy)
       delete[] message.payload;
-    transport::give_back_credit(*message.from);
+    transport::give_back_credit(*message.from, message.envelope.bytes);
   }
   message.next_free = free_records;
   free_records = &message;

@@ -26,14 +26,14 @@ void set_handler(Handler handler, HandlerFunction function);
 inline void give_back_packet(Peer& from, std::uint64_t packet) {
   from.operations->give_back_packet(from, packet);
 }
-/// Returns the credit of one eager message to its sender. Call it once for each arrival under
+/// Returns the credit of one eager message of `bytes` bytes to its sender. Call it once for each arrival under
 /// Handler::p2p_eager, when the memory of the message is released.
-inline void give_back_credit(Peer& peer) {
+inline void give_back_credit(Peer& peer, std::uint64_t bytes) {
   NEAR_KILL_POINT("credit-due");
   if (peer.receive.released != nullptr) [[likely]]
     peer.receive.released->give_back();
   else
-    peer.operations->give_back_credit(peer);
+    peer.operations->give_back_credit(peer, bytes);
 }
 
 /// The largest payload of an eager message, in bytes (NEAR_EAGER_LIMIT).

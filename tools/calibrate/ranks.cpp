@@ -208,7 +208,7 @@ void on_rts(transport::Arrival& arrival) {
 void on_answer(transport::Arrival& arrival) {
   arrived().answer = static_cast<Next>(*arrival.payload);
   arrived().answered = true;
-  transport::give_back_credit(*arrival.from);
+  transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
 }
 
 Result begin(const Run& run, std::uint32_t rank, int segment_descriptor, std::int32_t parent) {

@@ -75,7 +75,7 @@ void on_short_message(transport::Arrival& arrival) {
   datatype::unpack_arrived(here.into, 0, arrival.payload, static_cast<MPI_Count>(arrival.envelope.bytes));
   here.tag = arrival.envelope.tag;
   here.message = true;
-  transport::give_back_credit(*arrival.from);
+  transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
 }
 
 void exchange_short_messages(const Run& run, std::uint32_t rank, int results) {

@@ -60,7 +60,7 @@ void connect_to(transport::Peer& other) {
   static bool arrived, left;
   transport::set_handler(transport::Handler::p2p_eager, [](transport::Arrival& arrival) {
     arrived = true;
-    transport::give_back_credit(*arrival.from);
+    transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
   });
   transport::Buffer nothing{nullptr, 0, datatype::find_datatype(MPI_BYTE)};
   transport::Transfer first;
@@ -85,7 +85,7 @@ public:
   bool has_window() const override { return true; }
   bool fails_alone() const override { return true; }
   bool acts_alone() const override { return false; }
-  int most_unreleased() const override { return 64; }
+  int most_unreleased() const override { return 2048; }
   bool needs_polls() const override { return true; }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {

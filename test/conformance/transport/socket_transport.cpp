@@ -179,7 +179,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   return true;
 }
 
-void give_back_credit(transport::Peer& to) {
+void give_back_credit(transport::Peer& to, std::uint64_t) {
   if (own(to).deaf) return;
   put_frame(own(to), Frame{.what = What::credit});
   write_out(own(to));

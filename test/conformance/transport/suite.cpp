@@ -94,7 +94,7 @@ TEST_P(Conformance, a_sender_without_credit_is_refused_until_messages_are_releas
       wait_for([&] { return side.finished; });
       require(in == word, "an RTS needs no credit");
       hold_credits = false;
-      for (Peer* from : held) transport::give_back_credit(*from);
+      for (Peer* from : held) transport::give_back_credit(*from, word.size());
       require(next().envelope.tag == -3, "and one came after they were released");
     }
   });
@@ -328,7 +328,7 @@ TEST_P(Conformance, messages_of_a_process_that_has_ended_arrive) {
         part.wait_for_end();
       else
         wait_for([&] { return transport::has_ended(*first.from); });
-      transport::give_back_credit(*first.from); // the sender can no longer take it
+      transport::give_back_credit(*first.from, first.envelope.bytes); // the sender can no longer take it
       require(next().envelope.tag == 2, "the last message arrives");
     }
   });

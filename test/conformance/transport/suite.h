@@ -47,7 +47,7 @@ inline void on_eager(Arrival& arrival) {
     made.kept = arrival.payload;
     transport::keep_packet(arrival);
   }
-  if (!hold_credits) transport::give_back_credit(*arrival.from);
+  if (!hold_credits) transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
 }
 
 inline void on_rts(Arrival& arrival) {

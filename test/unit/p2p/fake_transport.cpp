@@ -164,7 +164,7 @@ void fake_give_back_packet(Peer& owner, std::uint64_t packet) {
   if (inner.packets.erase(packet) != 1) std::abort();
   --fake_of(owner).packets_out;
 }
-void fake_give_back_credit(Peer& peer) { --fake_of(peer).credits_out; }
+void fake_give_back_credit(Peer& peer, std::uint64_t) { --fake_of(peer).credits_out; }
 
 void fake_abandon(Peer& peer) {
   for (fake::Sent& sent : the_world.sent) {

@@ -95,7 +95,7 @@ void keep_messages() {
   transport::set_handler(Handler::p2p_eager, [](transport::Arrival& arrival) {
     messages.push_back(
         {arrival.from, arrival.envelope, {arrival.payload, arrival.payload + arrival.payload_bytes}});
-    transport::give_back_credit(*arrival.from);
+    transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
   });
   transport::set_handler(Handler::p2p_rts, [](transport::Arrival& arrival) {
     messages.push_back({arrival.from, arrival.envelope, {}, arrival.rts()});

@@ -55,7 +55,7 @@ void register_access_handlers() {
     } else {
       ++finished;
     }
-    transport::give_back_credit(*arrival.from);
+    transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
   });
 }
 

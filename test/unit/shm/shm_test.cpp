@@ -40,7 +40,7 @@ void on_eager(Arrival& arrival) {
   else
     received.packet = 0;
   inbox.push_back(std::move(received));
-  if (received.packet == 0) transport::give_back_credit(*arrival.from);
+  if (received.packet == 0) transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
 }
 
 struct ReceivedRts {
@@ -112,7 +112,7 @@ TEST(Shm, a_sender_without_credit_is_refused_and_goes_on_when_memory_is_released
                 return;
               }
               wait_for([] { return inbox.size() == 4; });
-              transport::give_back_credit(*inbox.front().from);
+              transport::give_back_credit(*inbox.front().from, inbox.front().envelope.bytes);
               wait_for([] { return inbox.size() == 5; });
             },
             {{"NEAR_CREDITS", "4"}});
@@ -386,7 +386,7 @@ TEST(Shm, eight_ranks_that_flood_each_other_through_small_queues_do_not_deadlock
               received = 0;
               transport::set_handler(Handler::p2p_eager, [](Arrival& arrival) {
                 ++received;
-                transport::give_back_credit(*arrival.from);
+                transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
               });
               auto data = pattern(300, rank);
               auto buffer = byte_buffer(data.data(), data.size());
