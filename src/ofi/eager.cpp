@@ -26,9 +26,13 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
   return bytes > transport::eager_limit() && state().endpoint.sends_parts() && is_in_place(buffer);
 }
 
-/// Whether the message would stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, or until others have left before it. Its sender must wait for it, for a program that stops calling MPI moves no message.
-bool would_stay(const Peer& peer) { return !peer.reached || !peer.out.empty(); }
+/// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
+/// sides, until others have left before it, or in the provider, if the peer has released little of what it was sent. Its sender must wait
+/// for it, for a program that stops calling MPI moves no message.
+bool may_stay(const Peer& peer) {
+  constexpr std::uint32_t surely_leaves = 64; // credits; a connection takes as many short messages
+  return !peer.reached || !peer.out.empty() || all_credits - peer.credits_left >= surely_leaves;
+}
 
 /// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
 void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bool borrow, Transfer& waiter) {
@@ -59,7 +63,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   if (!affords(peer, credits_for(envelope.bytes))) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
-  if ((borrow || would_stay(peer)) && !peer.is_gone() && !peer.lost) {
+  if ((borrow || may_stay(peer)) && !peer.is_gone() && !peer.lost) {
     if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
     send_awaited(peer, envelope, buffer, borrow, *waiter);
     return Eager::waits;

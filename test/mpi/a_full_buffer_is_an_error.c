@@ -2,7 +2,7 @@
 // they fail with MPI_ERR_BUFFER. A buffer belongs to the process or to a communicator.
 #include "check.h"
 
-enum { bytes = 1000000 }; // too many to leave at once
+enum { bytes = 2000000 }; // too many to leave at once
 static char data[bytes], room[2 * (bytes + MPI_BSEND_OVERHEAD)];
 
 int main(int argc, char** argv) {

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { longest = 1 << 20, answer_tag = 99 };
+enum { longest = 2 << 20, answer_tag = 99 };
 
-static const int sizes[] = {16385, 20000, 40000, 65536, 65537, 131072, 300001, longest};
+static const int sizes[] = {16385, 20000, 40000, 65536, 65537, 131072, 300001, 1 << 20, longest};
 enum { size_count = sizeof sizes / sizeof *sizes };
 
 static char out[4][longest], in[4][longest];
@@ -79,7 +79,7 @@ static void cancelled(int rank) {
       MPI_Status status;
       int gone;
       // Tag 2 is never received. Shorter messages leave at once unless they are synchronous.
-      if (sizes[s] > 512 << 10)
+      if (sizes[s] > 1 << 20)
         OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request));
       else
         OK(MPI_Issend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request));
