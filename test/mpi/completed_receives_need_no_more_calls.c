@@ -3,7 +3,7 @@
 // MPI and its queue or lane is full, so that there is no slot for a FIN. Then rank 1 waits for a signal from
 // rank 0 that does not come through MPI.
 #define _DEFAULT_SOURCE
-#include "check.h"
+#include "own_folder.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -45,15 +45,14 @@ static void wait_for_sends(int way) {
 }
 
 int main(int argc, char** argv) {
-  char path_to_zero[PATH_MAX] = "", path_to_one[PATH_MAX] = "";
+  char folder[PATH_MAX], path_to_zero[PATH_MAX] = "", path_to_one[PATH_MAX] = "";
   int rank;
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   if (rank == 0) {
-    const char* folder = getenv("TMPDIR");
-    if (folder == NULL) folder = "/tmp";
-    snprintf(path_to_zero, sizeof path_to_zero, "%s/to_zero.%ld", folder, (long)getpid());
-    snprintf(path_to_one, sizeof path_to_one, "%s/to_one.%ld", folder, (long)getpid());
+    make_own_folder(folder);
+    path_in(folder, "to_zero", path_to_zero);
+    path_in(folder, "to_one", path_to_one);
     CHECK(mkfifo(path_to_zero, 0600) == 0 && mkfifo(path_to_one, 0600) == 0);
   }
   OK(MPI_Bcast(path_to_zero, sizeof path_to_zero, MPI_CHAR, 0, MPI_COMM_WORLD));
@@ -89,7 +88,7 @@ int main(int argc, char** argv) {
       OK(MPI_Waitall(fillers, requests, MPI_STATUSES_IGNORE));
     }
   }
-  if (rank == 0) CHECK(unlink(path_to_zero) == 0 && unlink(path_to_one) == 0);
+  if (rank == 0) CHECK(unlink(path_to_zero) == 0 && unlink(path_to_one) == 0 && rmdir(folder) == 0);
   OK(MPI_Finalize());
   return 0;
 }

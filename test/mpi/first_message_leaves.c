@@ -1,17 +1,15 @@
 // A message has left when MPI_Send returns: rank 0 sends the first message of the job to each other rank, and then stays outside
 // MPI until all have it. The argument says by which call it begins: MPI_Send, MPI_Isend and MPI_Wait, or MPI_Bcast; the others follow.
 #define _DEFAULT_SOURCE
-#include "check.h"
+#include "own_folder.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { ways = 3 };
 
-static char path[PATH_MAX];
+static char folder[PATH_MAX], path[PATH_MAX];
 
 static void pass_on(int way, int rank, int size) {
   MPI_Request request;
@@ -37,9 +35,8 @@ int main(int argc, char** argv) {
   const int first = argc > 1 ? atoi(argv[1]) : 0;
   int pipe = -1;
   if (rank == 0) {
-    const char* folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/first_message.%ld.%d", folder == NULL ? "/tmp" : folder, (long)getpid(),
-             first);
+    make_own_folder(folder);
+    path_in(folder, "pipe", path);
     CHECK(mkfifo(path, 0600) == 0);
     pipe = open(path, O_RDWR);
     CHECK(pipe >= 0);
@@ -53,7 +50,7 @@ int main(int argc, char** argv) {
     if (rank != 0) CHECK(write(pipe, &word, 1) == 1);
     for (int other = 1; rank == 0 && other < size; ++other) CHECK(read(pipe, &word, 1) == 1);
   }
-  if (rank == 0) CHECK(unlink(path) == 0);
+  if (rank == 0) CHECK(unlink(path) == 0 && rmdir(folder) == 0);
   OK(MPI_Finalize());
   return 0;
 }

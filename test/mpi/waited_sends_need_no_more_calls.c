@@ -2,12 +2,10 @@
 // arrive. Rank 0 sends more than the channel holds to rank 1, which is late, waits for the sends in each way,
 // and then for a signal from rank 1 that does not come through MPI.
 #define _DEFAULT_SOURCE
-#include "check.h"
+#include "own_folder.h"
 
 #include <fcntl.h>
-#include <limits.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 enum { most = 300, ways = 5 };
 
@@ -33,13 +31,13 @@ static void send_in_way(int way, int messages, int* values, MPI_Comm comm) {
 }
 
 int main(int argc, char** argv) {
-  char path[PATH_MAX] = "", word = 'x';
+  char folder[PATH_MAX], path[PATH_MAX] = "", word = 'x';
   int rank, values[most], value = -1;
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   if (rank == 0) {
-    const char* folder = getenv("TMPDIR");
-    snprintf(path, sizeof path, "%s/waited_sends.%ld", folder != NULL ? folder : "/tmp", (long)getpid());
+    make_own_folder(folder);
+    path_in(folder, "pipe", path);
     CHECK(mkfifo(path, 0600) == 0);
   }
   OK(MPI_Bcast(path, sizeof path, MPI_CHAR, 0, MPI_COMM_WORLD));
@@ -62,7 +60,7 @@ int main(int argc, char** argv) {
       CHECK(write(pipe, &word, 1) == 1);
     }
   }
-  if (rank == 0) CHECK(unlink(path) == 0);
+  if (rank == 0) { CHECK(unlink(path) == 0 && rmdir(folder) == 0); }
   OK(MPI_Finalize());
   return 0;
 }
