@@ -53,7 +53,8 @@ struct Operations {
   bool (*accept)(Peer& peer, const RtsHeader& rts, std::uint64_t announced_bytes, const Buffer& buffer,
                  Transfer& transfer);
   void (*give_back_packet)(Peer& peer, std::uint64_t packet);
-  void (*give_back_credit)(Peer& peer, std::uint64_t bytes); ///< only called where ReceiveState::released is null
+  void (*give_back_credit)(Peer& peer,
+                           std::uint64_t bytes); ///< only called where ReceiveState::released is null
   void (*hold_back)(Peer& peer, bool held);
   bool (*has_ended)(Peer& peer);
   /// The peer has failed: completes every transfer under way with it with MPI_ERR_PROC_ABORTED, and drops what waits to
