@@ -152,9 +152,8 @@ struct Engine {
   std::array<std::size_t, rts_sizes.size()> rts_pages{}; ///< pages of descriptors allocated so far, by size
   std::size_t rts_out = 0;                               ///< messages announced to any peer and not finished
   std::uint32_t credit_limit = 0;
-  std::uint64_t eager_limit = 0,
-                train_limit = 0; ///< of single packets and of trains
-  bool kept_take_cached = true;  ///< whether kept packets take cached stores: NEAR_STORES may name others
+  std::uint64_t eager_limit = 0, train_limit = 0; ///< of packets, of trains
+  bool kept_take_cached = true; ///< whether kept packets take cached stores: NEAR_STORES may name others
   bool fences = false;
   bool oversubscribed = false;
   bool receives_no_more = false;
