@@ -20,7 +20,7 @@ namespace near::ofi {
 namespace {
 
 /// The longest such message, and the longest one with gaps, which is packed as a whole before it leaves.
-constexpr std::uint64_t longest_unasked = 1 << 20, longest_packed = 128 << 10;
+constexpr std::uint64_t longest_unasked = 512 << 10, longest_packed = 128 << 10;
 
 /// The tag of a message: in use only until its bytes have come, so the cookie's low half tells it from others. None of another job's
 /// messages can be mistaken for it, as that job does not know the secret.
