@@ -26,17 +26,12 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
   return bytes > transport::eager_limit() && state().endpoint.sends_parts() && is_in_place(buffer);
 }
 
-/// Whether a connection surely takes what the peer has not released, so that nothing of it stays in the provider.
-bool surely_leaves(const Peer& peer) {
-  constexpr std::uint32_t few = 64; // credits
-  return all_credits - peer.credits_left < few;
-}
-
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, until others have left before it, or in the provider. Its sender must wait for it, for a program that stops calling MPI moves
-/// no message.
+/// sides, until others have left before it, or in the provider, if the peer has released little of what it was sent. Its sender must wait
+/// for it, for a program that stops calling MPI moves no message.
 bool may_stay(const Peer& peer) {
-  return !peer.reached || !peer.out.empty() || (peer.unsent != 0 && !surely_leaves(peer));
+  constexpr std::uint32_t surely_leaves = 64; // credits; a connection takes as many short messages
+  return !peer.reached || !peer.out.empty() || all_credits - peer.credits_left >= surely_leaves;
 }
 
 /// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
@@ -81,7 +76,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   const std::size_t bytes = sizeof(Frame) + envelope.bytes;
   // A lost peer may have no address, and providers do not check for that.
   if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer) &&
-      surely_leaves(peer) && !peer.lost) {
+      !peer.lost) {
     alignas(Frame) std::array<std::byte, longest> message;
     auto& frame = *reinterpret_cast<Frame*>(message.data());
     const std::uint32_t due = peer.credits_due;
