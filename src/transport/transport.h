@@ -42,7 +42,8 @@ inline std::size_t eager_limit() { return fast_path.eager_limit; }
 /// eager_limit() at any time. Those that it takes arrive under Handler::p2p_rts although they have left.
 inline std::size_t longest_eager() { return std::max(fast_path.eager_limit, fast_path.longest_eager); }
 /// Packs and sends an eager message. Without a `waiter`, the message is also refused if it cannot leave now, because
-/// the peer has no space for it, or because nothing has reached it yet. All messages to one peer stay in order.
+/// the peer has no space for it, because nothing has reached it yet, or because it may stay in this process for a while: come again with
+/// one. All messages to one peer stay in order.
 inline Eager send_eager(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   return peer.operations->send_eager(peer, envelope, buffer, waiter);
 }

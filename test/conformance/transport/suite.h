@@ -90,7 +90,16 @@ struct Side : Transfer {
 
 inline void send_eager(Peer& to, int tag, Bytes data) {
   const Buffer buffer = buffer_of(data.data(), data.size());
-  wait_for([&] { return transport::try_send_eager(to, {5, 0, tag, data.size()}, buffer); });
+  const Envelope envelope{5, 0, tag, data.size()};
+  if (transport::try_send_eager(to, envelope, buffer)) return;
+  // Again, as p2p does, with a request that can wait.
+  Side side;
+  Eager sent = Eager::refused;
+  wait_for([&] {
+    sent = transport::send_eager(to, envelope, buffer, &side);
+    return sent != Eager::refused;
+  });
+  if (sent == Eager::waits) wait_for([&] { return side.finished; });
 }
 
 inline void announce(Peer& to, int tag, const Buffer& buffer, Side& side) {
