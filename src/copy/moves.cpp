@@ -50,14 +50,14 @@ CutBlocks cut(Blocks blocks) {
     const Move at{blocks.at[i], blocks.start[i] - blocks.start[0]};
     if (!cut_block(at, static_cast<std::size_t>(blocks.start[i + 1] - blocks.start[i]), sized)) return {};
   }
-  std::stable_sort(sized.begin(), sized.end(),
-                   [](auto& one, auto& other) { return one.width > other.width; });
   CutBlocks made;
   made.memory.reserve(sized.size());
-  for (const SizedMove& each : sized) {
-    made.memory.push_back(each.move);
-    ++made.moves.of_width[Moves::widths - 1 - static_cast<std::size_t>(std::countr_zero(each.width))];
-  }
+  for (std::size_t i = 0; i < Moves::widths; ++i)
+    for (const SizedMove& each : sized) {
+      if (each.width != widest >> i) continue;
+      made.memory.push_back(each.move);
+      ++made.moves.of_width[i];
+    }
   made.moves.all = made.memory.data();
   return made;
 }
