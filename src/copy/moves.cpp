@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
 
 namespace near::copy {
@@ -30,6 +31,15 @@ bool cut_block(Move at, std::size_t bytes, std::vector<SizedMove>& into) {
   return into.size() <= most_moves;
 }
 
+/// Whether all bytes of the blocks have places that 32 bits hold: the second move of a block begins inside it.
+bool have_near_ends(Blocks blocks) {
+  bool near = true;
+  for (std::size_t i = 0; i < blocks.count; ++i)
+    near &= std::int64_t{blocks.at[i]} + blocks.start[i + 1] - blocks.start[i] <=
+            std::numeric_limits<std::int32_t>::max();
+  return near;
+}
+
 bool overlap(Blocks blocks) {
   std::vector<std::pair<std::int64_t, std::int64_t>> ranges;
   ranges.reserve(blocks.count);
@@ -43,7 +53,7 @@ bool overlap(Blocks blocks) {
 } // namespace
 
 CutBlocks cut(Blocks blocks) {
-  if (overlap(blocks)) return {};
+  if (!have_near_ends(blocks) || overlap(blocks)) return {};
   std::vector<SizedMove> sized;
   sized.reserve(2 * blocks.count);
   for (std::size_t i = 0; i < blocks.count; ++i) {

@@ -14,7 +14,7 @@ struct CutBlocks {
 };
 
 /// Returns the moves that copy these blocks; those of one block may overlap. None if blocks overlap, since the last of them is to be
-/// scattered last, or if the moves would be more than `most_moves`: a loop over the blocks then takes as long.
+/// scattered last, if one ends beyond 2 GiB, or if the moves would be more than `most_moves`: a loop over the blocks then takes as long.
 CutBlocks cut(Blocks blocks);
 inline constexpr std::size_t most_moves = 64;
 

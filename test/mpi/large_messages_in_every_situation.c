@@ -79,7 +79,7 @@ static void cancelled(int rank) {
       MPI_Status status;
       int gone;
       // Tag 2 is never received. Shorter messages leave at once unless they are synchronous.
-      if (sizes[s] > 1 << 20)
+      if (sizes[s] > 512 << 10)
         OK(MPI_Isend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request));
       else
         OK(MPI_Issend(out[1], sizes[s], MPI_CHAR, 1, 2, MPI_COMM_WORLD, &request));

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
 #include <utility>
@@ -343,6 +344,14 @@ TEST(moves, blocks_that_overlap_are_not_cut) {
   const std::int32_t start[] = {0, 8, 12, 20}, apart[] = {12, 8, 0}, shared[] = {11, 8, 0};
   EXPECT_EQ(copy::cut({apart, start, 3}).memory.size(), 3u);
   EXPECT_EQ(copy::cut({shared, start, 3}).moves.all, nullptr);
+}
+
+TEST(moves, blocks_that_end_beyond_32_bits_are_not_cut) {
+  constexpr std::int32_t far = std::numeric_limits<std::int32_t>::max();
+  const std::int32_t start[] = {0, 4, 28}, beyond[] = {0, far - 3}, below[] = {0, far - 24};
+  EXPECT_EQ(copy::cut({beyond, start, 2}).moves.all, nullptr);
+  EXPECT_EQ(copy::cut({below, start, 2}).memory.back().at, 0);
+  EXPECT_EQ(copy::cut({below, start, 2}).memory.size(), 3u);
 }
 
 TEST(moves, long_blocks_and_many_of_them_are_not_cut) {
