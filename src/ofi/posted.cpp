@@ -2,8 +2,7 @@
 //
 // The network fills waiting packets in turn. While they are few, their pages are made once and stay in a cache, which messages of
 // 64 KiB one at a time need. But once a burst has filled all of them, the provider stops reading the connection and resumes with the
-// next packet, which costs two system calls for each message. So a process begins with a few, doubles them when it finds as many
-// messages at once as packets were waiting, and halves them when it has long found no more than one or two at once (doc/adr/0048).
+// next packet, which costs two system calls for each message. So their number follows the messages (posted_count.h, doc/adr/0050).
 #include "ofi/state.h"
 
 #include <algorithm>
@@ -13,8 +12,6 @@ namespace near::ofi {
 
 namespace {
 
-constexpr std::uint32_t most_posted = 64;
-
 /// Whether the network is TCP, with packets of 64 KiB.
 bool has_long_packets() { return longest_body() > least_eager; }
 
@@ -22,11 +19,11 @@ bool has_long_packets() { return longest_body() > least_eager; }
 /// packets than peers.
 std::uint32_t least_posted() {
   constexpr std::uint32_t least = 8, spare = 2;
-  if (!has_long_packets()) return most_posted;
-  return std::clamp(static_cast<std::uint32_t>(state().peers.size()) + spare, least, most_posted);
+  if (!has_long_packets()) return PostedCount::most;
+  return std::clamp(static_cast<std::uint32_t>(state().peers.size()) + spare, least, PostedCount::most);
 }
 
-std::uint32_t wanted() { return std::max(state().wanted, least_posted()); }
+std::uint32_t wanted() { return state().posted_count.wanted(least_posted()); }
 
 void post(Packet& packet) {
   State& self = state();
@@ -61,19 +58,8 @@ void post_first_packets() {
 }
 
 void note_arrivals() {
-  constexpr std::uint32_t few = 2, looks_until_fewer = 64;
   State& self = state();
-  const std::uint32_t arrivals = std::exchange(self.arrivals, 0);
-  if (arrivals == 0) return;
-  if (arrivals >= std::min<std::uint32_t>(wanted(), most_completions)) {
-    self.wanted = std::min(2 * wanted(), most_posted);
-    self.quiet_looks = 0;
-  } else if (arrivals > few) {
-    self.quiet_looks = 0;
-  } else if (++self.quiet_looks >= looks_until_fewer) {
-    self.wanted = wanted() / 2;
-    self.quiet_looks = 0;
-  }
+  self.posted_count.looked(std::exchange(self.arrivals, 0), most_completions, least_posted());
 }
 
 } // namespace near::ofi

@@ -3,6 +3,7 @@
 
 #include "ofi/frames.h"
 #include "ofi/ofi.h"
+#include "ofi/posted_count.h"
 
 #include <array>
 #include <cstring>
@@ -186,9 +187,8 @@ struct State {
   std::vector<Peer*> waiting;                                               ///< peers with messages in `out`
   std::deque<Completion> over;      ///< operations that are over and not handled yet, in order
   std::uint32_t posted = 0;         ///< packets in which messages can arrive
-  std::uint32_t wanted = 0;         ///< how many there are to be, unless that is less than the least number
+  PostedCount posted_count;         ///< how many there are to be
   std::uint32_t arrivals = 0;       ///< messages that the present look at the network has found
-  std::uint32_t quiet_looks = 0;    ///< looks in a row that have found few
   std::uint32_t unsent = 0;         ///< packets that the network is sending, but to peers that have failed
   std::deque<std::uint64_t> pushed; ///< cookies of messages that are being sent in pieces
   std::deque<Copy*> unbegun;        ///< copies with pieces that have not begun
