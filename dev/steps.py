@@ -28,13 +28,11 @@ class Record:
     def __init__(self, title):
         self.title = title
         self.rows = []
-        self.last_lines = {}  # of each step that failed
 
     def add(self, name, seconds, used, good, last_lines=()):
         """`used`: seconds of processor time, without processes that nobody waited for."""
-        self.rows.append((name, seconds, used, good))
+        self.rows.append((name, seconds, used, good, last_lines))
         if not good:
-            self.last_lines[name] = last_lines
             print(f"== {self.title}: {name} FAILED", flush=True)
 
 
@@ -70,7 +68,7 @@ def run_step(record, name, action):
         good, used = action(), 0
     else:
         process = subprocess.Popen([str(word) for word in action], cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.STDOUT, text=True, errors="replace")
+                                   stderr=subprocess.STDOUT, text=True, errors="replace", env={**os.environ, "PYTHONUNBUFFERED": "1"})
         shown = threading.Thread(target=show_and_keep, args=(process.stdout, last_lines), daemon=True)
         shown.start()
         good, used = end_of(process)
@@ -127,12 +125,12 @@ def run_steps(title, steps, beside=(), then=()):
         raise
     for name, action in then:
         run_step(record, name, action)
-    failed = [name for name, _, _, good in record.rows if not good]
+    failed = [row for row in record.rows if not row[3]]
     print(f"\n== {title}: elapsed, processor time")
-    for name, seconds, used, good in record.rows:
+    for name, seconds, used, good, _ in record.rows:
         print(f"   {seconds:7.1f} s {used:7.1f} s  {'passed' if good else 'FAILED'}  {name}")
-    print(f"   {sum(used for _, _, used, _ in record.rows):17.1f} s  in all")
-    for name in failed:
-        print(f"   failed: {name}", *record.last_lines[name], sep="\n      ")
+    print(f"   {sum(row[2] for row in record.rows):17.1f} s  in all")
+    for name, *_, last_lines in failed:
+        print(f"   failed: {name}", *last_lines, sep="\n      ")
     print(f"{len(record.rows) - len(failed)} passed, {len(failed)} failed", flush=True)
     sys.exit(1 if failed else 0)
