@@ -41,6 +41,8 @@ public:
   virtual bool acts_alone() const { return true; }
   /// The largest number of unreleased eager messages before further ones are refused; 0: no limit.
   virtual int most_unreleased() const { return 0; }
+  /// Whether so many short messages leave before one is refused.
+  virtual bool uses_all_credits() const { return false; }
   /// It numbers messages, and sends only so many before the receiver has confirmed some.
   virtual bool has_window() const { return false; }
   /// If the receiver takes no messages, eager messages with a waiter wait for space before credits run out.

@@ -86,6 +86,7 @@ public:
   bool fails_alone() const override { return true; }
   bool acts_alone() const override { return false; }
   int most_unreleased() const override { return 2048; }
+  bool uses_all_credits() const override { return true; }
   bool needs_polls() const override { return true; }
 
   void run(const std::function<void(Part&)>& body, bool receiver_dies) override {
