@@ -348,6 +348,7 @@ void give_back_credit(transport::Peer& to, std::uint64_t bytes) {
   Peer& peer = own(to);
   peer.credits_due += credits_for(bytes);
   if (peer.credits_due < all_credits / 2) return;
+  state().packets.reserve(1); // what is no longer due must leave
   const std::uint32_t credits = std::exchange(peer.credits_due, 0);
   send(peer, Message::credit, &credits, sizeof credits);
 }
