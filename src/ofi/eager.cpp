@@ -27,8 +27,8 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
 }
 
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, until others have left before it, or in the provider, if the peer has released little of what it was sent. Its sender must wait
-/// for it, for a program that stops calling MPI moves no message.
+/// sides, until others have left before it, or in the provider, unless nearly all credits are back. Its sender must wait for it, for a
+/// program that stops calling MPI moves no message.
 bool may_stay(const Peer& peer) {
   constexpr std::uint32_t surely_leaves = 64; // credits; a connection takes as many short messages
   return !peer.reached || !peer.out.empty() || all_credits - peer.credits_left >= surely_leaves;

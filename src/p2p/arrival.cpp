@@ -1,7 +1,7 @@
 // Arriving messages, and the memory of unexpected ones.
 //
-// An unexpected eager message keeps the sender's packet, or a copy of an inline payload. Either way it holds
-// one of its sender's credits, so the credits that this process has granted bound the memory of unexpected
+// An unexpected eager message keeps the sender's packet, or a copy of a short payload. Either way it holds
+// credits of its sender, so the credits that this process has granted bound the memory of unexpected
 // eager messages. An unexpected RTS keeps only its header, none of the data, unless it stands for a message that has left
 // (transport::longest_eager()): the transport keeps that in the sender's packets, or in memory that the sender's credits bound.
 #include "p2p/engine.h"

@@ -83,7 +83,7 @@ struct EngineRequest : Request, Posted {
   }
 };
 
-/// An unexpected message. An eager one owns a credit and either a packet of the sender or a copy of the
+/// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the
 /// payload.
 struct Unexpected : UnexpectedEntry {
   static constexpr std::size_t inline_bytes = 112;

@@ -60,7 +60,7 @@ def prterun(folder):
 
 def has_unstarted_rank(result):
     """Whether a command of prterun was ended by the watchdog while a daemon had a copy of itself as its child, which was to become a rank
-    and waits for a lock that another thread had when it was forked. Seen once in some hundred runs of PRRTE under load."""
+    and waits for a lock that another thread had when it was forked. Seen once."""
     daemons = re.findall(r"^\d+: (\S*/prted .*)$", result.dump, re.MULTILINE)
     return result.timed_out and len(daemons) > len(set(daemons))
 
