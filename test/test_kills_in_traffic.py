@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import time
+from pathlib import Path
 
 import harness
 import pytest
@@ -73,6 +74,14 @@ def test_no_rank_survives_the_end_of_mpiexec(ending, job):
     assert not result.timed_out and result.status != 0, result.report()
 
 
+def wait_until_dead(pid):
+    """Until the kernel has taken the memory of a killed process, although its parent does not collect it."""
+    deadline = time.monotonic() + WATCHDOG
+    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+        assert time.monotonic() < deadline, f"process {pid} is still alive"
+        time.sleep(0.01)
+
+
 @pytest.mark.parametrize("call", ["scatter", "put"])
 def test_a_dead_rank_that_cannot_be_read_is_not_taken_for_one_that_must_not_be(call, prefix, compiled, tmp_path):
     file = tmp_path / "now"
@@ -84,6 +93,7 @@ def test_a_dead_rank_that_cannot_be_read_is_not_taken_for_one_that_must_not_be(c
     for each in halves:
         os.kill(each, signal.SIGSTOP)  # so that nobody notices the death yet
     os.kill(int(pid), signal.SIGKILL)
+    wait_until_dead(int(pid))  # until then, its memory can be read
     file.touch()
     time.sleep(0.5)
     for each in halves:

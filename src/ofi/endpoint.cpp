@@ -75,6 +75,12 @@ Reach reach_of(const fi_info& info) {
   return {is_loopback, address[0] == 0xfe && (address[1] & 0xc0) == 0x80, true};
 }
 
+/// Whether no other machine can be reached.
+bool ends_here(const fi_info& info) {
+  return reach_of(info).machine || text(info.domain_attr->name) == "lo" ||
+         text(info.fabric_attr->prov_name) == "shm";
+}
+
 /// The fewer the better; libfabric's own order, the fastest first, decides among equals. Networks that end at this machine, that
 /// have an address on their own wire only, or that join containers, are taken only if there is no other. In libfabric 1.17,
 /// TCP without connections was two providers one on top of the other, which take three times as long as `net`, their
@@ -82,10 +88,9 @@ Reach reach_of(const fi_info& info) {
 int drawbacks_of(const fi_info& info) {
   const std::string_view provider = text(info.fabric_attr->prov_name), domain = text(info.domain_attr->name);
   const Reach reach = reach_of(info);
-  const bool ends_here = reach.machine || domain == "lo" || provider == "shm";
   const bool joins_containers =
       begins_with_any(domain, {"docker", "veth", "virbr", "br-", "cni", "flannel", "podman", "lxc"});
-  return (ends_here ? 16 : 0) + (reach.link ? 8 : 0) + (joins_containers ? 4 : 0) +
+  return (ends_here(info) ? 16 : 0) + (reach.link ? 8 : 0) + (joins_containers ? 4 : 0) +
          (provider == "tcp;ofi_rxm" ? 2 : 0) + (reach.is_ipv6 ? 1 : 0);
 }
 
@@ -253,8 +258,8 @@ void Endpoint::close() {
 /// The provider, the form of its addresses, and the longest eager message, for which peers post packets: what the endpoints of a job
 /// must have in common. Ends with a zero.
 std::string Endpoint::kind_of_address() const {
-  return base::format("{}/{}/{}{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_,
-                      has_tags_ ? "/tags" : "") +
+  return base::format("{}/{}/{}{}{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_,
+                      has_tags_ ? "/tags" : "", ends_here(*info_) ? ", which ends at its machine" : "") +
          '\0';
 }
 

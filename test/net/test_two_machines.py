@@ -96,12 +96,14 @@ def test_libfabric_prepares_for_no_devices_that_are_not_there(two, compiled, tmp
         assert {Path(path).parent.name for path in paths if "libpsm" in path} == {"nearmpi"}, paths
 
 
-def test_ranks_on_different_networks_say_so(two, compiled):
+@pytest.mark.parametrize("one, other", [("net", "tcp"), ("auto", "@lo"), ("@lo", "auto")])
+def test_ranks_on_different_networks_say_so(one, other, two, compiled):
     program = compiled("ring")
-    apart = ["-n", 1, "-env", "NEAR_NETWORK", "net", program, ":", "-n", 1, "-env", "NEAR_NETWORK", "tcp", program]
+    apart = ["-n", 1, "-env", "NEAR_NETWORK", one, program, ":", "-n", 1, "-env", "NEAR_NETWORK", other, program]
     result = harness.run([*two.hydra_start(), "-ppn", 1, *apart], timeout=30)
     assert result.status != 0 and not result.timed_out, result.report()
     assert "name the same network for all (NEAR_NETWORK)" in result.text and "defect" not in result.text, result.report()
+    assert "@lo" not in (one, other) or "ends at its machine" in result.text or "on lo;" in result.text, result.report()
 
 
 @pytest.mark.parametrize("program, arguments, ranks, each, status", rows())

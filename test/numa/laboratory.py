@@ -293,11 +293,13 @@ def section(console, number):
 
 
 # For each of two guests with a network between them: $GUEST is 0 or 1, $OWN and $OTHER are the addresses. A guest
-# begins when it can reach the other, and stays until both are done.
+# begins when it can reach the other, and stays until both are done. The kernel says up to a second later than an interface carries
+# packets that it does, and libfabric ignores it until then.
 JOINED = """for module in {modules}; do [ ! -f /modules/$module.ko ] || insmod /modules/$module.ko; done
 export GUEST={guest} OWN=10.0.0.{own} OTHER=10.0.0.{other}
 ifconfig lo 127.0.0.1 up
 ifconfig eth0 $OWN netmask 255.255.255.0 up
+timeout {limit} sh -c 'until ifconfig eth0 | grep -q RUNNING; do sleep 0.1; done' || echo "eth0 does not run"
 timeout {limit} sh -c 'until ping -c 1 -W 1 $OTHER >/dev/null 2>&1; do sleep 1; done' || echo "$OTHER is not heard"
 {commands}
 if [ $GUEST = 0 ]; then timeout {limit} nc -l -p 9 >/dev/null; fi
