@@ -96,11 +96,11 @@ Protocol smallest_overhead(Tuner::Mask possible) {
 }
 
 /// Whether the kernel is expected to copy the pair's first transfer faster than packets, although these may be faster for the next
-/// ones: this process has not read those packets before.
+/// ones: this process has not read those packets before. Longer ones use each packet more than once.
 bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
-  constexpr std::uint64_t many_packets = 768u << 10;
+  constexpr std::uint64_t many_packets = 1u << 20, reuses_packets = 2u << 20;
   constexpr std::uint32_t first_use_ns = 65'000; // of a MiB; measured on an AMD EPYC, in a virtual machine
-  if (bytes < many_packets || !tuner.is_unused()) return false;
+  if (bytes < many_packets || bytes >= reuses_packets || !tuner.is_unused()) return false;
   const auto& cost = estimates_of(peer).cost[static_cast<std::size_t>(Tuner::class_of(bytes))];
   const auto by_kernel = cost[static_cast<std::size_t>(Protocol::cma)],
              in_packets = cost[static_cast<std::size_t>(Protocol::pipelined)];

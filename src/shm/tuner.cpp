@@ -20,6 +20,11 @@ constexpr std::uint32_t patience = 4;
 /// Trials may cost this part of the time spent in transfers so far: the first one of a protocol in a size class of
 /// which only an estimate or the costs of another class are known, and all later ones.
 constexpr float first_price = 0.05f, price = 0.02f;
+/// A trial of the kernel's copy ends early if even the least of its first messages, one, two or three, has cost this many times
+/// what the best protocol does. Other protocols find their memory cold at first. A shorter message than `tells_alone` may have
+/// waited for a processor for as long as it takes.
+constexpr std::array<float, 3> clearly_slower = {2.0f, 1.5f, 1.3f};
+constexpr std::uint64_t tells_alone = 512 << 10;
 /// So many messages on their way to the peer make a stream of those that arrive from it meanwhile.
 constexpr std::uint64_t stream_messages = 4;
 /// A pause is taken into account only if it is shorter than this many transfers.
@@ -321,6 +326,14 @@ void Tuner::conclude_trial(Class& here, std::uint64_t bytes) {
   end_trial(here, takes_mean ? here.sum / static_cast<float>(summed) : here.least, bytes);
 }
 
+/// Whether the rest of a trial would show nothing new.
+bool Tuner::is_clear(const Class& here, std::uint64_t bytes) {
+  const std::uint32_t measured = here.measured;
+  if (here.trial != Protocol::cma || !here.best_measured || here.in_stream || here.exchanges) return false;
+  if (measured > clearly_slower.size() || measured > here.length - here.length / 2) return false;
+  return (measured > 1 || bytes >= tells_alone) && here.least > clearly_slower[measured - 1] * here.best_cost;
+}
+
 void Tuner::learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes) {
   // If it is far slower than the best protocol, the rest of the trial is not worth its cost.
   here.slow = here.best_cost != 0 && took > hopeless * here.best_cost ? here.slow + 1 : 0;
@@ -334,7 +347,8 @@ void Tuner::learn_from_trial(Class& here, float took, bool overlapped, std::uint
   here.sum += took;
   here.overlapped += overlapped ? 1 : 0;
   // In a stream both ways, the wait at the end of the window belongs to the trial; the next message brings it.
-  if (here.slow >= patience || (here.measured >= here.length && !here.in_stream)) conclude_trial(here, bytes);
+  if (here.slow >= patience || (here.measured >= here.length && !here.in_stream) || is_clear(here, bytes))
+    conclude_trial(here, bytes);
 }
 
 void Tuner::learn_from_present(Class& here, float took, bool overlapped) {

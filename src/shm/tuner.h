@@ -136,6 +136,7 @@ private:
   static bool learn_from_batch(Class& here, float took, bool overlapped);
   static Protocol begin_trial(Class& here, Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
   bool affords_trial(const Class& here, Protocol protocol, std::uint64_t bytes, std::uint32_t length) const;
+  static bool is_clear(const Class& here, std::uint64_t bytes);
   void conclude_trial(Class& here, std::uint64_t bytes);
   void end_trial(Class& here, float cost, std::uint64_t bytes);
   void learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes);

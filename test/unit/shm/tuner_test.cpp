@@ -274,6 +274,20 @@ TEST(Tuner, repeats_trials_only_while_they_cost_little) {
   EXPECT_GT(taken[cma], 0);
 }
 
+TEST(Tuner, ends_a_trial_of_the_kernels_copy_that_is_clearly_slower) {
+  const auto tried = [](std::uint64_t bytes, double by_kernel) {
+    Tuner tuner;
+    run(tuner, bytes, 300, Tuner::bit(Protocol::pipelined), {0, 50, 0});
+    return run(tuner, bytes, 16, private_memory, {0, 50, by_kernel})[cma];
+  };
+  EXPECT_EQ(tried(16 << 20, 110), 1);
+  EXPECT_EQ(tried(16 << 20, 80), 2);
+  EXPECT_EQ(tried(16 << 20, 70), 4);
+  EXPECT_EQ(tried(64 << 10, 110), 2);
+  EXPECT_EQ(tried(64 << 10, 70), 3);
+  EXPECT_EQ(tried(64 << 10, 60), 8);
+}
+
 TEST(Tuner, tries_a_protocol_with_no_more_messages_than_it_needs) {
   // A window of 64 is accepted before the first of them ends.
   const std::uint64_t bytes = 1 << 20;
