@@ -4,7 +4,7 @@
 #include "copy/store_policy.h"
 #include "memory/space.h"
 #include "object/object.h"
-#include "shm/backlog.h"
+#include "shm/asked_for.h"
 #include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
 #include "shm/packet_train.h"
@@ -100,7 +100,7 @@ struct Peer : transport::Peer {
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
   std::uint32_t rts_count = 0; ///< number of these
   Backlog to_send;             ///< bytes of pipelined messages that it has asked for and we have not sent
-  Backlog asked_for; ///< bytes of its pipelined messages that we have asked for and that have not arrived
+  AskedFor asked_for; ///< bytes of its pipelined messages that we have asked for and that have not arrived
   CmaState cma = CmaState::unknown;
   // In MPI_Finalize: we have asked whether it will receive anything more; it has asked us; it has answered
   // no.

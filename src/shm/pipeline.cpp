@@ -18,7 +18,6 @@
 
 #include "base/kill_point.h"
 #include "copy/copy.h"
-#include "os/memory.h"
 
 #include <algorithm>
 
@@ -70,23 +69,13 @@ bool send_fragment(Transfer& transfer) {
   return true;
 }
 
-/// Returns true if the buffers of so many bytes that are on their way at once do not fit into the last-level cache
-/// together: each of two processes has some to send and some to receive. Received bytes are then stored without going
-/// through that cache.
-bool is_too_long_to_keep(std::uint64_t bytes) {
-  constexpr std::uint64_t usual_cache = 32u << 20;
-  if (bytes < 1u << 20) return false;
-  static const std::uint64_t cache = os::largest_cache();
-  return 4 * bytes >= (cache != 0 ? cache : usual_cache);
-}
-
 /// Receiver: copies a fragment into the receive buffer. An eager prefix may have more bytes than that buffer.
 void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* from, std::uint64_t bytes) {
   Peer& peer = peer_of(transfer);
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.buffer.is_contiguous())
     copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + position, from, bytes,
-               is_too_long_to_keep(peer.asked_for.most()) ? copy::Store::streaming : copy::Store::cached);
+               peer.asked_for.stores());
   else
     datatype::unpack_arrived(transfer.buffer, static_cast<MPI_Count>(position), from,
                              static_cast<MPI_Count>(bytes));

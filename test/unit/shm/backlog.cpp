@@ -59,9 +59,7 @@ void send_window(std::uint32_t rank) {
   late.done = window[0].done;
   auto part = [&](std::size_t i, std::size_t some) { return byte_buffer(data.data() + i * bytes, some); };
   auto expect_empty = [&] {
-    for (Backlog* each : {&other.to_send, &other.asked_for}) {
-      require(each->most() == 0, "nothing is on its way any more");
-    }
+    require(other.to_send.most() == 0 && other.asked_for.most() == 0, "nothing is on its way any more");
   };
   if (rank == 0) {
     Transfer withdrawn;
