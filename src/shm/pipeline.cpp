@@ -37,8 +37,9 @@ std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
 /// RTS.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
-/// So many fragments for each queue between two polls for messages.
-constexpr int fragments_per_round = 4;
+/// So many fragments for all peers together, for each of their queues, between two polls for messages, but at least some for each peer.
+/// Where messages go both ways, copies in a row are faster than copies in turns.
+constexpr std::size_t fragments_per_round = 16, fragments_per_peer = 4;
 
 /// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
@@ -116,10 +117,10 @@ void finish_packing(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-/// Sends a few fragments of the queue's first transfers. Returns true if it has sent any.
-bool send_some(FragmentQueue& queue) {
+/// Sends up to `most` fragments of the queue's first transfers. Returns true if it has sent any.
+bool send_some(FragmentQueue& queue, std::size_t most) {
   bool moved = false;
-  for (int fragment = 0; fragment < fragments_per_round && queue.first != nullptr;) {
+  for (std::size_t fragment = 0; fragment < most && queue.first != nullptr;) {
     Transfer& transfer = *queue.first;
     if (transfer.position < transfer.bytes) {
       if (!send_fragment(transfer)) break;
@@ -215,12 +216,15 @@ void handle_cts(Arrival& arrival) {
 
 bool send_fragments() {
   auto& peers = engine().fragment_peers;
+  const std::size_t most =
+      std::max(fragments_per_round / std::max<std::size_t>(peers.size(), 1), fragments_per_peer);
   bool moved = false;
   for (std::size_t i = 0; i < peers.size();) {
     Peer& peer = *peers[i];
     // The queues begin in turn, since the first one may take all packets that have returned.
     peer.long_first = !peer.long_first;
-    for (std::size_t turn : {0u, 1u}) moved |= send_some(peer.fragments[turn ^ (peer.long_first ? 1u : 0u)]);
+    for (std::size_t turn : {0u, 1u})
+      moved |= send_some(peer.fragments[turn ^ (peer.long_first ? 1u : 0u)], most);
     if (has_fragments(peer)) {
       ++i;
       continue;
