@@ -95,6 +95,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   const std::uint64_t part_bytes = part_bytes_of(envelope.bytes);
   const auto parts = static_cast<std::uint32_t>((envelope.bytes + part_bytes - 1) / part_bytes);
   if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(parts)) return Eager::refused;
+  const bool is_waited_for = peer.sequence_at_send != peer.receive.expected_sequence;
   std::array<OutgoingPacket, most_train_parts> packets;
   if (!take_packets(peer, part_bytes, std::span(packets).first(parts))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");
@@ -113,8 +114,9 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
     NEAR_KILL_POINT("train-part-filled");
     send_claimed(peer, std::move(claim));
     NEAR_KILL_POINT("train-part-sent");
-    // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common.
-    if (i + 1 < parts && !is_sending(peer)) base::drain_stores();
+    // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common. A receiver of a stream, or one
+    // that is sending itself, does not wait for them.
+    if (is_waited_for && i + 1 < parts && !is_sending(peer)) base::drain_stores();
   }
   stages().give_back(static_cast<const std::byte*>(message.address));
   count_sent(peer, segment::Path::packet, envelope.bytes);
