@@ -74,12 +74,13 @@ def test_no_rank_survives_the_end_of_mpiexec(ending, job):
     assert not result.timed_out and result.status != 0, result.report()
 
 
-def wait_until_dead(pid):
-    """Until the kernel has taken the memory of a killed process, although its parent does not collect it."""
-    deadline = time.monotonic() + WATCHDOG
-    while Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
-        assert time.monotonic() < deadline, f"process {pid} is still alive"
-        time.sleep(0.01)
+def is_dead(pid):
+    """Whether the kernel has taken the memory of a killed process: all its threads have ended, although its parent does not collect it."""
+    try:
+        states = [(thread / "stat").read_text().rpartition(")")[2].split()[0] for thread in Path(f"/proc/{pid}/task").iterdir()]
+    except FileNotFoundError:
+        return True
+    return set(states) <= {"Z", "X"}
 
 
 @pytest.mark.parametrize("call", ["scatter", "put"])
@@ -93,7 +94,10 @@ def test_a_dead_rank_that_cannot_be_read_is_not_taken_for_one_that_must_not_be(c
     for each in halves:
         os.kill(each, signal.SIGSTOP)  # so that nobody notices the death yet
     os.kill(int(pid), signal.SIGKILL)
-    wait_until_dead(int(pid))  # until then, its memory can be read
+    deadline = time.monotonic() + WATCHDOG
+    while not is_dead(int(pid)):  # until then, its memory can be read
+        assert time.monotonic() < deadline, one.finish(0).report()
+        time.sleep(0.01)
     file.touch()
     time.sleep(0.5)
     for each in halves:

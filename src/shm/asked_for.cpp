@@ -7,6 +7,7 @@
 
 namespace near::shm {
 
+/// os::largest_cache(), or what is usual if it is unknown.
 std::uint64_t AskedFor::last_level_cache() {
   constexpr std::uint64_t usual = 32u << 20;
   static const std::uint64_t largest = os::largest_cache();
@@ -14,15 +15,16 @@ std::uint64_t AskedFor::last_level_cache() {
 }
 
 void AskedFor::begin_turn() {
-  const std::uint64_t bytes = std::exchange(bytes_, 0), most = std::exchange(most_, 0),
-                      now = os::monotonic_ns();
+  const std::uint64_t bytes = std::exchange(arrived_, 0), now = os::monotonic_ns();
   const auto took = static_cast<float>(now - std::exchange(began_ns_, now));
-  if (most < std::max(least, cache_ / maybe_past) || most >= cache_) return;
-  const std::size_t which = class_of(most);
-  if (before_[which] < first_turns)
-    ++before_[which];
+  const Class its = class_of(std::exchange(most_, 0));
+  const std::uint64_t copied = std::exchange(copied_, {})[its];
+  // Of a turn that grew, or of data with gaps, too little went the way that is measured.
+  if (its == fits || its == too_long || bytes < least || 2 * copied < bytes) return;
+  if (before_[its] < first_turns)
+    ++before_[its];
   else
-    turns_[which].note(took * 1024 / static_cast<float>(bytes));
+    turns_of(its).note(took * 1024 / static_cast<float>(bytes));
 }
 
 } // namespace near::shm

@@ -13,47 +13,54 @@ namespace near::shm {
 
 class AskedFor {
 public:
-  /// `cache`: bytes of the last-level cache.
-  explicit AskedFor(std::uint64_t cache = last_level_cache()) : cache_(cache) {}
+  /// `cache`: bytes of the last-level cache; 0: those of this machine's.
+  explicit AskedFor(std::uint64_t cache = 0) : cache_(cache) {}
 
   void add(std::uint64_t bytes) {
-    if (asked_.most() == 0 || bytes_ >= longest_turn) begin_turn();
+    if (asked_.most() == 0 || arrived_ >= longest_turn) begin_turn();
     asked_.add(bytes);
-    bytes_ += bytes;
     most_ = std::max(most_, asked_.most());
   }
-  void remove(std::uint64_t bytes) { asked_.remove(bytes); }
+  void remove(std::uint64_t bytes) {
+    asked_.remove(bytes);
+    arrived_ += bytes;
+  }
   std::uint64_t most() const { return asked_.most(); }
 
-  /// For what arrives now.
-  copy::Store stores() const {
-    const std::uint64_t most = asked_.most();
-    if (most < std::max(least, cache_ / maybe_past)) return copy::Store::cached;
-    return most < cache_ ? turns_[class_of(most)].next() : copy::Store::streaming;
+  /// For the `bytes` that are copied next.
+  copy::Store stores(std::uint64_t bytes) {
+    const Class its = class_of(asked_.most());
+    copied_[its] += bytes;
+    if (its == fits || its == too_long) return its == fits ? copy::Store::cached : copy::Store::streaming;
+    return turns_of(its).next();
   }
 
-  /// os::largest_cache(), or what is usual if it is unknown.
-  static std::uint64_t last_level_cache();
-
 private:
-  /// From this part of the cache on the stores are measured, and from that one on they go past it until something else was measured;
-  /// always if what is on its way alone would fill it. Two processes have buffers to send and to receive.
-  static constexpr std::uint64_t maybe_past = 8, probably_past = 2;
+  /// By what is on its way: stores are cached, measured, measured but past the cache until something else was measured, or always
+  /// past it. Two processes have buffers to send and to receive.
+  enum Class : std::uint8_t { fits, maybe_fits, hardly_fits, too_long, classes };
   static constexpr std::uint64_t least = 1 << 20;
-  /// A stream in which something is always on its way is cut into turns.
+  /// A stream in which something is always on its way is cut into turns of so many bytes that have arrived.
   static constexpr std::uint64_t longest_turn = 64 << 20;
   /// The first turns meet buffers and packets that nobody has used before.
   static constexpr std::uint32_t first_turns = 4;
 
-  std::size_t class_of(std::uint64_t most) const { return most >= cache_ / probably_past ? 1 : 0; }
+  Class class_of(std::uint64_t most) const {
+    if (most < least) return fits;
+    const std::uint64_t cache = cache_ != 0 ? cache_ : last_level_cache();
+    return most >= cache ? too_long : most >= cache / 2 ? hardly_fits : most >= cache / 8 ? maybe_fits : fits;
+  }
+  StoreTurns& turns_of(Class its) { return its == maybe_fits ? maybe_ : hardly_; }
+  static std::uint64_t last_level_cache();
   void begin_turn();
 
   std::uint64_t cache_;
   Backlog asked_;
-  std::array<StoreTurns, 2> turns_{StoreTurns(copy::Store::cached, 16),
-                                   StoreTurns(copy::Store::streaming, 32)};
-  std::uint64_t began_ns_ = 0, bytes_ = 0, most_ = 0; ///< of the present turn
-  std::array<std::uint32_t, 2> before_{};             ///< turns that could be measured, up to `first_turns`
+  StoreTurns maybe_{copy::Store::cached, 16}, hardly_{copy::Store::streaming, 32};
+  // Of the present turn:
+  std::uint64_t began_ns_ = 0, arrived_ = 0, most_ = 0;
+  std::array<std::uint64_t, classes> copied_{}; ///< bytes, by the class at that time
+  std::array<std::uint32_t, classes> before_{}; ///< turns that could be measured, up to `first_turns`
 };
 
 } // namespace near::shm

@@ -37,9 +37,9 @@ std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
 /// RTS.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
-/// So many fragments for all peers together, for each of their queues, between two polls for messages, but at least some for each peer.
-/// Where messages go both ways, copies in a row are faster than copies in turns.
-constexpr std::size_t fragments_per_round = 16, fragments_per_peer = 4;
+/// Between two polls for messages each of a peer's queues sends so many fragments divided by the number of peers, but at least
+/// `least_per_round`. Where messages go both ways, copies in a row are faster than copies in turns.
+constexpr std::size_t fragments_per_round = 16, least_per_round = 4;
 
 /// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
@@ -76,7 +76,7 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   bytes = std::min(bytes, transfer.bytes - std::min(position, transfer.bytes));
   if (transfer.buffer.is_contiguous())
     copy::copy(static_cast<std::byte*>(transfer.buffer.contiguous_start()) + position, from, bytes,
-               peer.asked_for.stores());
+               peer.asked_for.stores(bytes));
   else
     datatype::unpack_arrived(transfer.buffer, static_cast<MPI_Count>(position), from,
                              static_cast<MPI_Count>(bytes));
@@ -217,7 +217,7 @@ void handle_cts(Arrival& arrival) {
 bool send_fragments() {
   auto& peers = engine().fragment_peers;
   const std::size_t most =
-      std::max(fragments_per_round / std::max<std::size_t>(peers.size(), 1), fragments_per_peer);
+      std::max(fragments_per_round / std::max<std::size_t>(peers.size(), 1), least_per_round);
   bool moved = false;
   for (std::size_t i = 0; i < peers.size();) {
     Peer& peer = *peers[i];

@@ -96,7 +96,7 @@ Protocol smallest_overhead(Tuner::Mask possible) {
 }
 
 /// Whether the kernel is expected to copy the pair's first transfer faster than packets, although these may be faster for the next
-/// ones: this process has not read those packets before. Longer ones use each packet more than once.
+/// ones: this process has not read those packets before. Longer transfers reuse packets.
 bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
   constexpr std::uint64_t many_packets = 1u << 20, reuses_packets = 2u << 20;
   constexpr std::uint32_t first_use_ns = 65'000; // of a MiB; measured on an AMD EPYC, in a virtual machine

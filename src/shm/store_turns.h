@@ -36,8 +36,7 @@ public:
     if (changed_ >= patience) {
       recent_.fill(std::min(cost, recent_[(at_ - 2) % recent_.size()]));
       changed_ = 0;
-      interval_ = shortest_;
-      left_ = 0;
+      left_ = std::min(left_, shortest_); // not at once: the pauses of some programs vary all the time
     }
     if (left_ != 0) --left_;
     if (left_ != 0) return;
@@ -55,6 +54,8 @@ private:
   /// So many turns in a row that cost this many times as much as before say that the program or the machine has changed.
   static constexpr float suspicious = 1.5f;
   static constexpr std::uint32_t patience = 2;
+  /// So many trials in a row change the kind.
+  static constexpr std::uint32_t enough_wins = 2;
   /// Turns of a trial, those of them that count, and the most turns between trials.
   static constexpr std::uint32_t length = 3, counted = 2, longest = 256;
 
@@ -65,19 +66,24 @@ private:
 
   void conclude() {
     const float bound = present_ == copy::Store::cached ? leave_for : come_back_for;
-    const bool better = tried_ < bound * least();
-    interval_ = better ? shortest_ : std::min(2 * interval_, longest);
-    left_ = interval_;
+    wins_ = tried_ < bound * least() ? wins_ + 1 : 0;
     trial_left_ = 0;
-    if (!better) return;
-    present_ = other();
-    recent_.fill(tried_);
+    if (wins_ == 0) {
+      left_ = interval_ = std::min(2 * interval_, longest);
+    } else if (wins_ < enough_wins) {
+      left_ = shortest_ / 4;
+    } else {
+      wins_ = 0;
+      left_ = interval_ = shortest_;
+      present_ = other();
+      recent_.fill(tried_);
+    }
   }
 
   copy::Store present_;
   std::array<float, 4> recent_{unknown, unknown, unknown, unknown}; ///< costs of the present kind
   float tried_ = unknown;                                           ///< by the trial
-  std::uint32_t at_ = 2 * 4, changed_ = 0, trial_left_ = 0;
+  std::uint32_t at_ = 2 * 4, changed_ = 0, trial_left_ = 0, wins_ = 0;
   std::uint32_t shortest_, interval_, left_; ///< turns between trials; until the next one
 };
 

@@ -21,10 +21,11 @@ constexpr std::uint32_t patience = 4;
 /// which only an estimate or the costs of another class are known, and all later ones.
 constexpr float first_price = 0.05f, price = 0.02f;
 /// A trial of the kernel's copy ends early if even the least of its first messages, one, two or three, has cost this many times
-/// what the best protocol does. Other protocols find their memory cold at first. A shorter message than `tells_alone` may have
-/// waited for a processor for as long as it takes.
+/// what the best protocol does (trials of four messages: of one or two). Other protocols find their memory cold at first. A message
+/// shorter than `tells_alone` says too little, and one alone counts for `most_of_one` times the best cost at most.
 constexpr std::array<float, 3> clearly_slower = {2.0f, 1.5f, 1.3f};
 constexpr std::uint64_t tells_alone = 512 << 10;
+constexpr float most_of_one = 3.0f;
 /// So many messages on their way to the peer make a stream of those that arrive from it meanwhile.
 constexpr std::uint64_t stream_messages = 4;
 /// A pause is taken into account only if it is shorter than this many transfers.
@@ -347,8 +348,11 @@ void Tuner::learn_from_trial(Class& here, float took, bool overlapped, std::uint
   here.sum += took;
   here.overlapped += overlapped ? 1 : 0;
   // In a stream both ways, the wait at the end of the window belongs to the trial; the next message brings it.
-  if (here.slow >= patience || (here.measured >= here.length && !here.in_stream) || is_clear(here, bytes))
+  if (here.slow >= patience || (here.measured >= here.length && !here.in_stream))
     conclude_trial(here, bytes);
+  else if (is_clear(here, bytes)) // one message may have waited for a processor for much longer than it took
+    end_trial(here, here.measured == 1 ? std::min(here.least, most_of_one * here.best_cost) : here.least,
+              bytes);
 }
 
 void Tuner::learn_from_present(Class& here, float took, bool overlapped) {

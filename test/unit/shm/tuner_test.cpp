@@ -288,6 +288,22 @@ TEST(Tuner, ends_a_trial_of_the_kernels_copy_that_is_clearly_slower) {
   EXPECT_EQ(tried(64 << 10, 60), 8);
 }
 
+TEST(Tuner, tries_the_kernels_copy_again_although_its_first_message_had_to_wait_for_a_processor) {
+  const std::uint64_t bytes = 1 << 20;
+  Tuner tuner;
+  run(tuner, bytes, 100, Tuner::bit(Protocol::pipelined), {0, 50, 0});
+  int by_kernel = 0;
+  std::uint64_t now = 1'000'000'000'000;
+  for (int i = 0; i < 2000; ++i) {
+    const Protocol protocol = tuner.choose(bytes, private_memory);
+    std::uint64_t took = 50 * 1024;
+    if (protocol == Protocol::cma) took = by_kernel++ == 0 ? 4'000'000 : 30 * 1024;
+    tuner.learn(protocol, bytes, now, now + took);
+    now += took + 1000;
+  }
+  EXPECT_GT(by_kernel, 1000);
+}
+
 TEST(Tuner, tries_a_protocol_with_no_more_messages_than_it_needs) {
   // A window of 64 is accepted before the first of them ends.
   const std::uint64_t bytes = 1 << 20;
