@@ -16,9 +16,7 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
 
 /// The message leaves.
 void spend_credits(Peer& peer, const Envelope& envelope) {
-  const std::uint32_t credits = credits_for(envelope.bytes);
-  peer.credits_left -= credits;
-  peer.credits_spent += credits;
+  peer.credits_left -= credits_for(envelope.bytes);
   transport::count_sent_elsewhere(envelope.bytes);
 }
 
@@ -29,13 +27,11 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
 }
 
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, until others have left before it, or in the provider, if many before it are not known to have left it. Its sender must wait for
-/// it, for a program that stops calling MPI moves no message.
+/// sides, until others have left before it, or in the provider, unless nearly all credits are back. Its sender must wait for it, for a
+/// program that stops calling MPI moves no message.
 bool may_stay(const Peer& peer) {
   constexpr std::uint32_t surely_leaves = 64; // credits; a connection takes as many short messages
-  const std::uint32_t not_returned = all_credits - peer.credits_left,
-                      not_seen_to_leave = peer.credits_spent - peer.credits_gone;
-  return !peer.reached || !peer.out.empty() || std::min(not_returned, not_seen_to_leave) >= surely_leaves;
+  return !peer.reached || !peer.out.empty() || all_credits - peer.credits_left >= surely_leaves;
 }
 
 /// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.

@@ -277,7 +277,6 @@ void send(Peer& peer, Packet& packet, std::size_t bytes) {
   State& self = state();
   packet.peer = &peer;
   packet.bytes = sizeof(Frame) + bytes;
-  packet.spent = peer.credits_spent;
   if (peer.is_gone() || peer.lost) {
     if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_awaited() does
     return;
@@ -326,9 +325,6 @@ void sent(Packet& packet, int error) {
   Peer& peer = *packet.peer;
   if (!peer.failed) --self.unsent, --peer.unsent;
   peer.reached = peer.reached || error == 0;
-  // All before it have left, too. An older one may end later, where a network has several ways.
-  if (error == 0 && static_cast<std::int32_t>(packet.spent - peer.credits_gone) > 0)
-    peer.credits_gone = packet.spent;
   retire(packet, error == 0 ? MPI_SUCCESS : MPI_ERR_PROC_ABORTED);
   if (error != 0) settle_lost(peer);
 }

@@ -60,9 +60,8 @@ struct Packet : Operation {
   Transfer* transfer =
       nullptr; ///< what ends once the network has sent it; always there if the payload is elsewhere
   std::uint64_t network_tag = 0;
-  std::uint32_t spent = 0; ///< Peer::credits_spent once this message had taken its credits
-  bool is_tagged = false;  ///< it leaves without its frame, as a tagged message of the network
-  bool under_way = false;  ///< the network has it
+  bool is_tagged = false; ///< it leaves without its frame, as a tagged message of the network
+  bool under_way = false; ///< the network has it
   bool is_short =
       false; ///< its memory is its own, and has only as many bytes as its message: it waits in Peer::out
   Frame& frame() { return *reinterpret_cast<Frame*>(data); }
@@ -109,8 +108,6 @@ struct Peer : transport::Peer {
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
   std::uint32_t credits_due = 0;          ///< of the peer, not returned yet
-  std::uint32_t credits_spent = 0;        ///< by all eager messages so far,
-  std::uint32_t credits_gone = 0;         ///< and by those that are known to have left this process
   std::deque<Packet*> out;                ///< messages that the network has no space for yet, in order
   std::uint16_t next_sequence = 0;        ///< of our next message to it
   std::uint16_t confirmed = 0;            ///< it has handled all before this one
