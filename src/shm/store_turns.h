@@ -44,6 +44,13 @@ public:
     tried_ = unknown;
   }
 
+  /// The turn is over, and nothing is known of its cost. A trial ends without a result, for it might go on for long.
+  void skip() {
+    if (trial_left_ == 0) return;
+    trial_left_ = 0;
+    left_ = interval_;
+  }
+
 private:
   static constexpr float unknown = std::numeric_limits<float>::max();
   /// Stores past the cache must cost less than this part of what cached ones do; cached ones may cost this many times as much as

@@ -67,6 +67,15 @@ TEST(StoreTurns, seldom_try_the_dearer_kind_although_the_pauses_of_the_program_v
   }
 }
 
+TEST(StoreTurns, give_a_trial_up_when_turns_can_no_longer_be_measured) {
+  StoreTurns turns(Store::cached, 8);
+  while (turns.next() == Store::cached) turns.note(40);
+  turns.skip();
+  EXPECT_EQ(turns.next(), Store::cached);
+  EXPECT_EQ(run(turns, 7, 40, 30), 0);
+  EXPECT_GE(run(turns, 100, 40, 30), 50) << "it comes again";
+}
+
 TEST(StoreTurns, do_not_judge_by_the_first_turn_of_a_trial) {
   StoreTurns turns(Store::cached, 8);
   int in_a_row = 0;
