@@ -1,6 +1,5 @@
 #include "shm/asked_for.h"
 
-#include "os/clock.h"
 #include "os/memory.h"
 
 #include <utility>
@@ -14,9 +13,9 @@ std::uint64_t AskedFor::last_level_cache() {
   return largest != 0 ? largest : usual;
 }
 
-void AskedFor::begin_turn() {
-  const std::uint64_t bytes = std::exchange(arrived_, 0), now = os::monotonic_ns();
-  const auto took = static_cast<float>(now - std::exchange(began_ns_, now));
+void AskedFor::begin_turn(std::uint64_t now_ns) {
+  const std::uint64_t bytes = std::exchange(arrived_, 0);
+  const auto took = static_cast<float>(now_ns - std::exchange(began_ns_, now_ns));
   const Class its = class_of(std::exchange(most_, 0));
   const std::uint64_t copied = std::exchange(copied_, {})[its];
   if (its == fits || its == too_long) return;

@@ -16,8 +16,9 @@ public:
   /// `cache`: bytes of the last-level cache; 0: those of this machine's.
   explicit AskedFor(std::uint64_t cache = 0) : cache_(cache) {}
 
-  void add(std::uint64_t bytes) {
-    if (asked_.most() == 0 || arrived_ >= longest_turn) begin_turn();
+  /// `now_ns`: os::monotonic_ns().
+  void add(std::uint64_t bytes, std::uint64_t now_ns) {
+    if (asked_.most() == 0 || arrived_ >= longest_turn) begin_turn(now_ns);
     asked_.add(bytes);
     most_ = std::max(most_, asked_.most());
   }
@@ -52,7 +53,7 @@ private:
   }
   StoreTurns& turns_of(Class its) { return its == maybe_fits ? maybe_ : hardly_; }
   static std::uint64_t last_level_cache();
-  void begin_turn();
+  void begin_turn(std::uint64_t now_ns);
 
   std::uint64_t cache_;
   Backlog asked_;

@@ -165,7 +165,7 @@ void drop_prefix(Peer& peer, const NodeRts& rts) {
 Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
-  peer.asked_for.add(transfer.bytes);
+  peer.asked_for.add(transfer.bytes, transfer.began_ns);
   PrefixIn& prefix = peer.prefix_in;
   bool unexpected = rts.prefix != 0 && prefix.number == rts.prefix;
   Cts message{rts.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};

@@ -53,8 +53,8 @@ public:
 
 private:
   static constexpr float unknown = std::numeric_limits<float>::max();
-  /// Stores past the cache must cost less than this part of what cached ones do; cached ones may cost this many times as much as
-  /// those: a program that reads what has come gains more by them than it says here.
+  /// Stores past the cache must cost less than this part of what cached ones do, and are left if cached ones cost less than this many
+  /// times as much: if in doubt, stores are cached.
   static constexpr float leave_for = 0.87f, come_back_for = 1.05f;
   /// A trial ends early if its first turn that counts has cost this many times as much.
   static constexpr float hopeless = 1.25f;
@@ -90,7 +90,7 @@ private:
   copy::Store present_;
   std::array<float, 4> recent_{unknown, unknown, unknown, unknown}; ///< costs of the present kind
   float tried_ = unknown;                                           ///< by the trial
-  std::uint32_t at_ = 2 * 4, changed_ = 0, trial_left_ = 0, wins_ = 0;
+  std::uint32_t at_ = 0, changed_ = 0, trial_left_ = 0, wins_ = 0;
   std::uint32_t shortest_, interval_, left_; ///< turns between trials; until the next one
 };
 

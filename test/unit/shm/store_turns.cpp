@@ -89,40 +89,61 @@ TEST(StoreTurns, do_not_judge_by_the_first_turn_of_a_trial) {
 
 constexpr std::uint64_t mib = 1 << 20;
 
-/// A message alone on its way; returns the stores for its last bytes.
-Store message(AskedFor& asked, std::uint64_t bytes) {
-  asked.add(bytes);
-  const Store stores = asked.stores(bytes);
-  asked.remove(bytes);
-  return stores;
-}
+/// Asks for bytes, at a time that is made up.
+struct Asker {
+  AskedFor asked{32 * mib};
+  std::uint64_t now_ns = 1'000'000'000;
+
+  void add(std::uint64_t bytes) { asked.add(bytes, now_ns); }
+  /// A message alone on its way, which takes so many nanoseconds for a KiB; returns its stores.
+  Store message(std::uint64_t bytes, std::uint64_t cached, std::uint64_t past) {
+    add(bytes);
+    const Store stores = asked.stores(bytes);
+    asked.remove(bytes);
+    now_ns += (stores == Store::cached ? cached : past) * (bytes / 1024);
+    return stores;
+  }
+  /// How many of so many messages go past the cache.
+  int past_of(int messages, std::uint64_t bytes, std::uint64_t cached, std::uint64_t past) {
+    int gone_past = 0;
+    for (int i = 0; i < messages; ++i) gone_past += message(bytes, cached, past) == Store::streaming;
+    return gone_past;
+  }
+};
 
 TEST(AskedFor, goes_past_the_cache_with_what_surely_does_not_fit_and_never_with_little) {
-  AskedFor asked(32 * mib);
-  EXPECT_EQ(message(asked, 16 * mib), Store::streaming);
-  for (int i = 0; i < 100; ++i) {
-    EXPECT_EQ(message(asked, 32 * mib), Store::streaming);
-    EXPECT_EQ(message(asked, 4 * mib - 1), Store::cached);
-  }
-  AskedFor small(2 * mib);
-  EXPECT_EQ(message(small, mib - 1), Store::cached) << "no cache is that small";
+  Asker asker;
+  EXPECT_EQ(asker.message(16 * mib, 40, 40), Store::streaming);
+  EXPECT_EQ(asker.past_of(200, 32 * mib, 40, 400), 200);
+  EXPECT_EQ(asker.past_of(200, 4 * mib - 1, 400, 40), 0);
+  asker.asked = AskedFor(2 * mib);
+  EXPECT_EQ(asker.past_of(200, mib - 1, 400, 40), 0) << "less than a MiB is never measured";
 }
 
-TEST(AskedFor, tries_both_in_between) {
-  for (const std::uint64_t bytes : {8 * mib, 16 * mib}) {
-    AskedFor asked(32 * mib);
-    int past = 0;
-    for (int i = 0; i < 200; ++i) past += message(asked, bytes) == Store::streaming;
-    EXPECT_GE(past, 2) << bytes;
-    EXPECT_LE(past, 198) << bytes;
+TEST(AskedFor, takes_what_costs_less_in_between) {
+  for (const std::uint64_t bytes : {4 * mib, 8 * mib, 16 * mib}) {
+    EXPECT_GE(Asker().past_of(1000, bytes, 40, 30), 900) << bytes;
+    EXPECT_LE(Asker().past_of(1000, bytes, 40, 60), 100) << bytes;
+  }
+}
+
+TEST(AskedFor, ignores_turns_of_which_little_was_copied_by_the_stores_in_question) {
+  // Data with gaps is not copied by them: only the first bytes of each message are.
+  Asker asker;
+  for (int i = 0; i < 1000; ++i) {
+    asker.add(8 * mib);
+    EXPECT_EQ(asker.asked.stores(mib), Store::cached) << i;
+    asker.asked.remove(8 * mib);
+    asker.now_ns += 300'000;
   }
 }
 
 TEST(AskedFor, counts_what_is_on_its_way_together) {
-  AskedFor asked(32 * mib);
-  for (int i = 0; i < 15; ++i) asked.add(mib);
+  Asker asker;
+  AskedFor& asked = asker.asked;
+  for (int i = 0; i < 15; ++i) asker.add(mib);
   EXPECT_EQ(asked.stores(mib), Store::cached);
-  asked.add(mib);
+  asker.add(mib);
   EXPECT_EQ(asked.stores(mib), Store::streaming);
   for (int i = 0; i < 15; ++i) asked.remove(mib);
   EXPECT_EQ(asked.stores(mib), Store::streaming) << "the last message of the window";
@@ -131,15 +152,17 @@ TEST(AskedFor, counts_what_is_on_its_way_together) {
 }
 
 TEST(AskedFor, cuts_an_endless_stream_into_turns) {
-  AskedFor asked(32 * mib);
-  asked.add(4 * mib);
+  Asker asker;
+  asker.add(4 * mib);
   int past = 0;
-  for (int i = 0; i < 1000; ++i) {
-    asked.add(4 * mib);
-    past += asked.stores(4 * mib) == Store::streaming;
-    asked.remove(4 * mib);
+  for (int i = 0; i < 4000; ++i) {
+    asker.add(4 * mib);
+    const bool goes_past = asker.asked.stores(4 * mib) == Store::streaming;
+    asker.asked.remove(4 * mib);
+    asker.now_ns += (goes_past ? 30 : 40) * 4096;
+    past += goes_past;
   }
-  EXPECT_GE(past, 3) << "otherwise the stores would never be tried";
+  EXPECT_GE(past, 3000) << "otherwise the stores would never be tried";
 }
 
 } // namespace
