@@ -259,8 +259,7 @@ void Endpoint::close() {
 /// must have in common. Ends with a zero.
 std::string Endpoint::kind_of_address() const {
   return base::format("{}/{}/{}{}{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_,
-                      has_tags_ ? "/tags" : "",
-                      ends_here(*info_) ? ", which reaches only its own machine" : "") +
+                      has_tags_ ? "/tags" : "", ends_here(*info_) ? "/own machine only" : "") +
          '\0';
 }
 
