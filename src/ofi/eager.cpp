@@ -96,6 +96,12 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   return Eager::left;
 }
 
+bool sends_from_buffers(const Peer& peer) {
+  return std::any_of(peer.awaited.begin(), peer.awaited.end(), [](const Packet* packet) {
+    return packet->under_way && packet->elsewhere != nullptr && packet->packed == nullptr;
+  });
+}
+
 void abandon_awaited(Peer& peer) {
   std::vector<Transfer*> ended;
   for (Packet* packet : peer.awaited) {

@@ -125,8 +125,11 @@ struct Peer : transport::Peer {
   bool closed = false;  ///< it posts no more receives
   bool leaves = false;  ///< it has sent everything, and needs nothing
   bool seen = false;    ///< it has received everything, up to our `leaving`
-  bool lost = false;    ///< the network reports that it cannot be reached
-  bool failed = false;  ///< transport::fail() was called
+  bool lost =
+      false; ///< it cannot be reached, or has died; it fails when the network has released its buffers
+  bool failed = false;               ///< transport::fail() was called
+  std::uint64_t releasing_since = 0; ///< when it was found lost,
+  std::uint32_t releasing_looks = 0; ///< and how many looks have seen that
   /// Whether it will take nothing more.
   bool is_gone() const { return leaves || failed; }
 };
@@ -261,6 +264,8 @@ void note_arrivals();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+/// Whether the network sends a message to this peer from a buffer of the program.
+bool sends_from_buffers(const Peer& peer);
 /// Ends the messages to a failed peer that leave without being asked for, and that somebody waits for.
 void abandon_awaited(Peer& peer);
 
@@ -279,13 +284,17 @@ void drain_unasked(Peer& peer, const UnaskedBody& body);
 /// Receives a message into the buffer of `transfer`, now or when it has come; ends `transfer` with an error if the peer has failed
 /// before. Returns false if there is none with this cookie.
 bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer);
+/// Whether the network may still put such a message from this peer into a buffer of the program.
+bool fills_buffers(const Peer& peer);
+/// Ends the receives of messages from this peer that have not begun to come.
+void cancel_unasked(Peer& peer);
 /// Drops the messages of a failed peer that have not come whole. Returns the transfers that were receiving.
 std::vector<Transfer*> abandon_tagged(Peer& peer);
 
 // transport.cpp
 /// The peer with this rank, mapped if it is not; nullptr if this transport does not reach it.
 Peer* peer_with(std::uint32_t rank);
-/// Called from progress when the network has lost a peer: it has failed, unless it ended as it should.
+/// The network has lost a peer: it fails at one of the next looks, unless it ended as it should.
 void settle_lost(Peer& peer);
 
 // rendezvous.cpp

@@ -22,6 +22,11 @@ namespace {
 constexpr std::uint32_t polls_until_quiet = 1024;
 constexpr std::uint64_t quiet_interval_ns = 20'000;
 
+/// For how long the network may go on with the operations of a lost peer, and through how many looks at least. A connection that
+/// was reset delivers what had come, and ends them; one that is silent does not, but delivers nothing either.
+constexpr std::uint64_t longest_release_ns = 100'000'000;
+constexpr std::uint32_t least_releasing_looks = 64;
+
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
   peer.failed = peer.closed = state().some_will_not_be_received = true;
@@ -107,6 +112,28 @@ void handle(const Completion& completion) {
   }
 }
 
+/// Whether the network may still read or write buffers of the program for this peer.
+bool uses_buffers(const Peer& peer) {
+  const auto is_under_way = [&](const auto& entry) {
+    const Copy& copy = *entry.second;
+    return copy.peer == &peer && copy.ended != copy.begun;
+  };
+  return sends_from_buffers(peer) || fills_buffers(peer) ||
+         std::any_of(state().copies.begin(), state().copies.end(), is_under_way);
+}
+
+/// Whether a lost peer may fail, which gives all buffers back: the network has finished with them, or it is silent.
+bool is_released(Peer& peer) {
+  const std::uint64_t now = os::monotonic_ns();
+  if (peer.releasing_looks++ == 0) {
+    peer.lost = true; // nothing new begins
+    peer.releasing_since = now;
+    cancel_unasked(peer);
+  }
+  return !uses_buffers(peer) ||
+         (now - peer.releasing_since >= longest_release_ns && peer.releasing_looks >= least_releasing_looks);
+}
+
 /// Looks which peers have died since the last time. A process that died before this one has sent it anything becomes a peer
 /// now, since receives may wait for it.
 void look_for_deaths() {
@@ -118,10 +145,15 @@ void look_for_deaths() {
     for (const object::ProcessId process : directory.processes_elsewhere())
       if (directory.has_died(process)) (void)peer_with(process.rank);
   }
-  std::vector<Peer*> silent;
-  for (auto& [rank, peer] : self.peers)
-    if (!peer->is_gone() && (peer->lost || directory.has_died(peer->process))) silent.push_back(peer.get());
-  for (Peer* peer : silent) settle_lost(*peer);
+  std::vector<Peer*> released;
+  for (auto& [rank, peer] : self.peers) {
+    if (peer->is_gone() || (!peer->lost && !directory.has_died(peer->process))) continue;
+    if (is_released(*peer))
+      released.push_back(peer.get());
+    else
+      self.looks_for_deaths = true;
+  }
+  for (Peer* peer : released) transport::fail(*peer);
 }
 
 bool has_work(const State& self) {
@@ -197,7 +229,8 @@ std::uint64_t polling_ns() {
 bool has_arrived() {
   const transport::EngineLock lock;
   state().quiet = 0; // after the sleep, the next poll looks
-  return !state().over.empty() || state().some_not_received || !state().endpoint.can_sleep();
+  return !state().over.empty() || state().some_not_received || state().looks_for_deaths ||
+         !state().endpoint.can_sleep();
 }
 
 template <class Condition>
@@ -263,7 +296,7 @@ Peer* peer_with(std::uint32_t rank) {
 }
 
 void settle_lost(Peer& peer) {
-  if (!peer.is_gone()) transport::fail(peer);
+  if (!peer.is_gone()) peer.lost = state().looks_for_deaths = true;
 }
 
 Result open(const Choice& choice) { return state().endpoint.open(choice); }

@@ -199,6 +199,18 @@ bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
   return true;
 }
 
+bool fills_buffers(const Peer& peer) {
+  return std::any_of(peer.tagged.begin(), peer.tagged.end(), [](const auto& entry) {
+    const TaggedReceive& message = *entry.second;
+    return message.bytes_are == TaggedReceive::Bytes::coming && message.stage == nullptr;
+  });
+}
+
+void cancel_unasked(Peer& peer) {
+  for (auto& [cookie, message] : peer.tagged)
+    if (message->bytes_are == TaggedReceive::Bytes::coming) state().endpoint.cancel(*message);
+}
+
 std::vector<Transfer*> abandon_tagged(Peer& peer) {
   State& self = state();
   std::vector<Transfer*> ended;

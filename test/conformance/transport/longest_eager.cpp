@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <csignal>
+#include <utility>
 
 namespace near::test {
 namespace {
@@ -214,6 +216,63 @@ TEST_P(Conformance, messages_of_a_peer_that_dies_keep_their_places) {
           require(!is_whole || std::equal(between.begin(), between.end(), in.begin()),
                   "what is whole is right");
         }
+        transport::receive_no_more();
+        wait_for([] { return transport::sends_settled(); });
+      },
+      true);
+}
+
+/// A receive that ends because its sender has died gives its buffer back: nothing is written there any more, although bytes may still
+/// lie in the network.
+TEST_P(Conformance, a_receive_from_a_peer_that_dies_leaves_its_buffer_alone_once_it_has_ended) {
+  if (!kind().has_processes()) GTEST_SKIP() << "nobody else can die";
+  if (!kind().fails_alone()) GTEST_SKIP() << "the job ends with it";
+  run(
+      [](Part& part) {
+        constexpr std::size_t count = 12;
+        static std::array<Bytes, count> data;
+        static std::array<Side, count> sides;
+        auto length = [](std::size_t i) -> std::size_t { return i % 3 == 0 ? 8 << 20 : 512 << 10; };
+        auto polls_for = [](std::chrono::milliseconds time) {
+          const auto until = std::chrono::steady_clock::now() + time;
+          while (std::chrono::steady_clock::now() < until) (void)transport::progress();
+        };
+        part.meet();
+        if (part.receives) {
+          for (std::size_t i = 0; i < count; ++i)
+            (void)send_either_way(*part.other, static_cast<int>(i),
+                                  data[i] = pattern(length(i), static_cast<unsigned>(i)), sides[i]);
+          polls_for(std::chrono::milliseconds(100));
+          raise(SIGKILL);
+        }
+        std::size_t taken = 0;
+        auto take_what_has_come = [&] {
+          for (; !inbox.empty(); inbox.pop_front()) {
+            data[taken].resize(inbox.front().envelope.bytes);
+            take(inbox.front(), buffer_of(data[taken].data(), data[taken].size()), sides[taken]);
+            ++taken;
+          }
+        };
+        wait_for([] { return !inbox.empty(); });
+        take_what_has_come();
+        part.wait_for_end(); // makes no progress
+        constexpr unsigned char reused = 0xaa;
+        std::array<bool, count> filled{};
+        wait_for([&] {
+          take_what_has_come();
+          for (std::size_t i = 0; i < taken; ++i)
+            if (sides[i].finished && sides[i].error != MPI_SUCCESS && !std::exchange(filled[i], true))
+              std::fill(data[i].begin(), data[i].end(), reused);
+          return transport::has_ended(*part.other) &&
+                 std::all_of(sides.begin(), sides.begin() + taken,
+                             [](const Side& side) { return side.finished; });
+        });
+        polls_for(std::chrono::milliseconds(200));
+        for (std::size_t i = 0; i < taken; ++i)
+          require(!filled[i] || std::count(data[i].begin(), data[i].end(), reused) ==
+                                    static_cast<std::ptrdiff_t>(data[i].size()),
+                  "nothing is written to a buffer after its receive has ended");
+        require(std::count(filled.begin(), filled.end(), true) != 0, "some messages were under way");
         transport::receive_no_more();
         wait_for([] { return transport::sends_settled(); });
       },
