@@ -1,5 +1,5 @@
 // Sends messages to a peer's queue or lane, with the flow control of both.
-#include "shm/engine.h"
+#include "shm/packets.h"
 
 #include "base/kill_point.h"
 #include "copy/raw.h"

@@ -1,5 +1,5 @@
 // Eager messages: inline in a slot, or in a packet.
-#include "shm/engine.h"
+#include "shm/packets.h"
 
 #include "base/kill_point.h"
 #include "copy/raw.h"

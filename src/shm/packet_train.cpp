@@ -15,7 +15,7 @@
 //
 // A train leaves only if the pair's lane has slots for all of it, and nothing else is sent meanwhile. So its parts follow
 // each other, and at most one train is arriving from each peer.
-#include "shm/engine.h"
+#include "shm/packets.h"
 #include "shm/provider.h"
 
 #include "base/checked.h"

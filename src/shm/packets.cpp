@@ -1,5 +1,5 @@
 // Which packets messages to a peer use, and what becomes of those that its messages have brought (kept_packets.h).
-#include "shm/engine.h"
+#include "shm/packets.h"
 
 #include "base/kill_point.h"
 

@@ -14,6 +14,7 @@
 // and its CTS reaches the sender while that is still sending. If no receive is posted, they are kept, for at
 // most one message from each peer. A receiver that chooses another protocol drops them. In every case the send
 // completes only after the receiver has answered, so a synchronous send remains synchronous.
+#include "shm/packets.h"
 #include "shm/provider.h"
 
 #include "base/kill_point.h"

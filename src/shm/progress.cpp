@@ -1,5 +1,5 @@
 // Progress: reads the messages in this process's queue and lanes, and does the deferred work.
-#include "shm/engine.h"
+#include "shm/packets.h"
 
 #include "base/kill_point.h"
 #include "base/log.h"

@@ -7,6 +7,7 @@
 //             <--------------- FIN (pulled) or CTS (pipelined) ---
 //                                                               no slot for a FIN: leave_fin
 //   retire_rts: (g + 1, free)
+#include "shm/packets.h"
 #include "shm/provider.h"
 
 #include "base/kill_point.h"

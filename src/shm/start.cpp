@@ -1,4 +1,5 @@
 // From MPI_Init to MPI_Finalize: this process joins the job, waits for the others, and leaves.
+#include "shm/packets.h"
 #include "shm/provider.h"
 
 #include "base/kill_point.h"
