@@ -35,10 +35,10 @@ public:
       : leave_(bounds.leave), enter_(bounds.enter), settling_(2 * bounds.settling),
         streaming_(first == Store::streaming) {}
 
-  /// Copies with the stores that are to be used. `bytes` must be at least `worthwhile`. Returns whether that was timed, after
-  /// which the costs may differ.
-  bool copy(void* to, const void* from, std::uint64_t bytes) {
-    const Use use = begin();
+  /// Copies with the stores that are to be used. `bytes` must be at least `worthwhile`. A long copy may count as several. Returns
+  /// whether that was timed, after which the costs may differ.
+  bool copy(void* to, const void* from, std::uint64_t bytes, std::uint32_t copies = 1) {
+    const Use use = begin(copies);
     copy::copy(to, from, bytes, use.stores);
     return end(use, bytes);
   }
@@ -48,9 +48,11 @@ public:
     Store stores;
     std::uint64_t since_ns; ///< 0: they are not timed
   };
-  Use begin() {
-    if (next_-- != 0) [[likely]]
+  Use begin(std::uint32_t copies = 1) {
+    if (next_ >= copies) [[likely]] {
+      next_ -= copies;
       return {present(), 0};
+    }
     return begin_timed();
   }
   /// After these copies, of `bytes` bytes altogether. Returns what copy() does. Not necessary if nothing was copied with these

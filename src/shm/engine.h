@@ -90,6 +90,7 @@ struct Peer : transport::Peer {
   copy::StorePolicy stores{copy::Store::streaming, 1.5f};
   copy::StorePolicy fragment_stores{copy::Store::streaming, {.leave = 3.0f, .enter = 5.0f, .settling = 160}};
   KeptPackets kept;             ///< packets for our next messages to it
+  KeptRuns kept_runs;           ///< runs for our next fragments to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
   /// How it received our last message of each size class, and for how many more messages from it that counts.

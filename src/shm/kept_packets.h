@@ -11,7 +11,8 @@
 //
 // Messages take the packets that were kept last, so that as few as possible go back and forth: their lines are in the
 // caches of the two. Fragments take those that were kept first. Long messages, and windows of them, sweep the caches anyway
-// and need more packets than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn).
+// and need more packets than are kept: theirs are returned at once, if their sender has enough (PacketPool::has_long_turn). Where
+// long messages go both ways, a few of the runs that their fragments fill are kept for the next fragments (KeptRuns).
 //
 // This pays only if there will be such messages. A peer that sends one message after the other needs its packets back:
 // so only those of the last few messages that have not been answered are kept, or of as many as there were before the last
@@ -92,6 +93,24 @@ private:
   std::uint32_t usual_ = 0;        ///< messages from the peer before the last one to it that answered any
   std::array<PacketReference, most> ring_{};
   std::uint32_t first_ = 0, count_ = 0, limit_ = 0;
+};
+
+/// Runs of packets (PacketPool::run) that fragments from a peer have brought, for fragments to it, while long messages go both ways.
+/// The one that was kept last is used first. Returned once nothing is left to send.
+class KeptRuns {
+public:
+  static constexpr std::uint32_t most = 8;
+
+  /// Keeps at most `limit` runs from now on; at most `most`.
+  void set_limit(std::uint32_t limit) { limit_ = std::min(limit, most); }
+  bool empty() const { return count_ == 0; }
+  bool is_full() const { return count_ >= limit_; }
+  void push(const PacketReference& run) { runs_[count_++] = run; }
+  PacketReference pop() { return runs_[--count_]; }
+
+private:
+  std::array<PacketReference, most> runs_{};
+  std::uint32_t count_ = 0, limit_ = 0;
 };
 
 } // namespace near::shm

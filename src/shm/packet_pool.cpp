@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 namespace near::shm {
 
@@ -106,6 +107,32 @@ void PacketPool::fragment_left(std::uint64_t on_their_way) {
   if (on_their_way < adds_packets || has_long_turn(on_their_way)) return;
   uses_since_growth_ += uses_in_long_turn;
   if (uses_since_growth_ >= uses_before_growth) grow();
+}
+
+PacketPool::Taken PacketPool::take_run() {
+  const std::uint32_t end = std::min(count_, packets_in_long_turn());
+  // Each group once, and the rest of the current one before.
+  for (std::uint32_t looks = (end - reserve + group - 1) / group + 1; looks != 0; --looks) {
+    static_assert(run == 4 && group % run == 0);
+    // Bits at multiples of four, if they and the next three are set.
+    const std::uint64_t pairs = free_ & free_ >> 1, runs = pairs & pairs >> 2 & 0x1111'1111'1111'1111;
+    if (runs != 0) {
+      const auto bit = static_cast<std::uint32_t>(std::countr_zero(runs));
+      free_ &= ~(std::uint64_t{0xf} << bit);
+      return mark_run(first_ + bit);
+    }
+    look_at_next_group(end);
+  }
+  return {};
+}
+
+/// Gives the packets of a run one generation, which none of them has.
+PacketPool::Taken PacketPool::mark_run(std::uint32_t first) {
+  const auto generations = std::span(generations_).subspan(first, run);
+  std::uint8_t next = generations[0];
+  while (std::find(generations.begin(), generations.end(), next) != generations.end()) ++next;
+  std::fill(generations.begin(), generations.end(), next);
+  return {first, next};
 }
 
 PacketPool::Taken PacketPool::take_for_fragment(std::uint64_t on_their_way) {

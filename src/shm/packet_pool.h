@@ -39,6 +39,9 @@ public:
   /// large messages make progress even while unexpected messages hold all other packets.
   static constexpr std::uint32_t reserve = 8;
 
+  /// So many packets side by side are a run, which one fragment may fill (doc/adr/0052).
+  static constexpr std::uint32_t run = 4;
+
   struct Taken {
     std::uint32_t packet = none;
     std::uint8_t generation = 0;
@@ -61,6 +64,14 @@ public:
   /// receiver, one of the first packets), otherwise any free one of the reserve. The result converts to false if there is
   /// none.
   Taken take_for_fragment(std::uint64_t on_their_way);
+  /// Whether so many bytes are on their way to a process that their fragments should be runs.
+  static bool uses_runs(std::uint64_t on_their_way) { return on_their_way >= many_bytes; }
+  /// Takes a run for such a fragment. The result, the first of its packets, converts to false if there is none.
+  Taken take_run();
+  /// Returns a run, as put_back() does.
+  void put_back_run(Taken taken) {
+    for (std::uint32_t i = 0; i < run; ++i) put_back({taken.packet + i, taken.generation});
+  }
   /// Whether so many bytes are on their way to a process, in one message or in several, and there are so many packets,
   /// that fragments can rotate through more of them than a second-level cache holds.
   bool has_long_turn(std::uint64_t on_their_way) const;
@@ -103,6 +114,7 @@ private:
   std::uint32_t packets_in_long_turn() const { return static_cast<std::uint32_t>(long_turn / packet_bytes_); }
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }
   Taken take_below(std::uint32_t end);
+  Taken mark_run(std::uint32_t first);
   bool look_at_next_group(std::uint32_t end);
   [[gnu::cold]] bool grow();
   [[gnu::cold]] Taken widen(Taken taken, std::uint32_t most);

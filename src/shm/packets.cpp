@@ -37,6 +37,22 @@ OutgoingPacket take_own(PacketPool::Taken taken, std::uint64_t bytes) {
           engine().packets.at(taken.packet)};
 }
 
+/// Call after packets have been returned to the peer.
+void wake_those_without_packets(Peer& owner) {
+  auto& doorbell = owner.control->doorbell;
+  transport::FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences, [&](std::uint64_t) {
+    transport::DoorbellCalls::announce(doorbell.bell);
+  });
+}
+
+/// Returns a run to its owner.
+void return_run(Peer& from, const PacketReference& reference) {
+  if (reference.is_receivers) return engine().packets.put_back_run({reference.packet, reference.generation});
+  for (std::uint32_t i = 0; i < PacketPool::run; ++i)
+    from.packet_flags[reference.packet + i].give_back(reference.generation);
+  wake_those_without_packets(from);
+}
+
 } // namespace
 
 void return_packet(Peer& from, const PacketReference& reference) {
@@ -46,10 +62,20 @@ void return_packet(Peer& from, const PacketReference& reference) {
     return;
   }
   from.packet_flags[reference.packet].give_back(reference.generation);
-  auto& doorbell = from.control->doorbell;
-  transport::FlowControlCalls::wake_waiters(doorbell.packet_waiters, engine().fences, [&](std::uint64_t) {
-    transport::DoorbellCalls::announce(doorbell.bell);
-  });
+  wake_those_without_packets(from);
+}
+
+void return_fragment(Peer& from, const PacketReference& reference) {
+  NEAR_KILL_POINT("fragment-used");
+  if (!reference.is_run) return return_packet(from, reference);
+  const PacketPool& own = engine().packets;
+  // Worth it if the next fragments to the peer are runs, too.
+  const bool is_worth_keeping = from.on_fragment_list && own.uses_runs(from.to_send.most());
+  if (!is_worth_keeping || from.kept_runs.is_full() || from.packet_bytes != own.packet_bytes())
+    return return_run(from, reference);
+  NEAR_KILL_POINT("run-kept");
+  ++engine().kept_packets;
+  from.kept_runs.push(reference);
 }
 
 OutgoingPacket take_packet(Peer& peer, std::uint64_t bytes) {
@@ -80,9 +106,21 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   return true;
 }
 
-OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes) {
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer) {
+  PacketPool& packets = engine().packets;
   const std::uint64_t on_their_way = bytes_on_their_way(peer, transfer);
-  const bool in_long_turn = engine().packets.has_long_turn(on_their_way);
+  const bool in_long_turn = packets.has_long_turn(on_their_way);
+  const std::uint64_t left = transfer.bytes - transfer.position;
+  const bool is_asked_for = transfer.remote_cookie != 0;
+  if (packets.uses_runs(on_their_way) && is_asked_for && left > packets.packet_bytes()) {
+    const std::uint64_t in_run = std::min(left, PacketPool::run * packets.packet_bytes());
+    if (!peer.kept_runs.empty()) return take_kept(peer, peer.kept_runs.pop(), in_run);
+    if (OutgoingPacket run = take_own(packets.take_run(), in_run)) {
+      run.reference.goes_home = run.reference.is_run = true;
+      return run;
+    }
+  }
+  const std::uint64_t bytes = std::min(left, transfer.fragment_bytes);
   const bool may_take_kept = !peer.kept.empty() && bytes <= peer.packet_bytes;
   if (!in_long_turn && may_take_kept) return take_kept(peer, peer.kept.pop_oldest(), bytes);
   OutgoingPacket packet = take_own(engine().packets.take_for_fragment(on_their_way), bytes);
@@ -94,13 +132,19 @@ OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, st
 void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
                std::uint64_t position, std::uint64_t bytes) {
   if (buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-    fill_packet(peer, stores, packet, buffer.contiguous_start() + position, bytes);
+    fill_packet(peer, stores, packet, buffer.contiguous_start() + position, bytes,
+                packet.reference.is_run ? PacketPool::run : 1);
   else
     datatype::pack(buffer, static_cast<MPI_Count>(position), packet.at, static_cast<MPI_Count>(bytes));
 }
 
 void put_back(Peer& peer, const OutgoingPacket& packet) {
   const PacketReference reference = from_the_other_side(packet.reference);
+  if (reference.is_run) {
+    if (!packet.was_kept) return return_run(peer, reference);
+    ++engine().kept_packets;
+    return peer.kept_runs.push(reference);
+  }
   if (!packet.was_kept) return return_packet(peer, reference);
   peer.kept.push(reference);
   ++engine().kept_packets;
@@ -126,7 +170,12 @@ void give_back_packet(Peer& from, std::uint64_t packet) {
                           (code >> 40) != 0, false});
 }
 
+void return_kept_runs(Peer& peer) {
+  for (; !peer.kept_runs.empty(); --engine().kept_packets) return_run(peer, peer.kept_runs.pop());
+}
+
 void return_kept_packets(Peer& peer) {
+  return_kept_runs(peer);
   for (; !peer.kept.empty(); --engine().kept_packets) return_packet(peer, peer.kept.pop_oldest());
 }
 

@@ -36,33 +36,39 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
 inline std::uint64_t bytes_on_their_way(const Peer& peer, const Transfer& transfer) {
   return std::max(peer.to_send.most(), transfer.bytes);
 }
-/// Takes a packet for a fragment of `bytes` bytes of this transfer.
-OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer, std::uint64_t bytes);
+/// Takes a packet, or a run, for the next fragment of this transfer; its reference says how long that is.
+OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer);
 /// Takes back a packet that was not sent.
 void put_back(Peer& peer, const OutgoingPacket& packet);
 /// Returns a packet that a message from this peer has brought to its owner.
 void return_packet(Peer& from, const PacketReference& reference);
 /// Keeps the packet if its message may be answered; otherwise returns it together with those kept earlier.
 [[gnu::noinline]] void keep_packet(Peer& from, const PacketReference& reference);
+/// The same for the packet or the run of a fragment that goes home.
+[[gnu::noinline]] void return_fragment(Peer& from, const PacketReference& reference);
 /// Call once a packet that a message from this peer has brought has been read.
 inline void done_with_packet(Peer& from, const PacketReference& reference) {
   if (!reference.goes_home && (from.kept.expects_answer() || !from.kept.empty()))
     keep_packet(from, reference);
-  else
+  else if (!reference.goes_home)
     return_packet(from, reference);
+  else
+    return_fragment(from, reference);
 }
-/// Returns the packets that are kept for this peer, or for all.
+/// Returns the runs that are kept for this peer.
+void return_kept_runs(Peer& peer);
+/// Returns the packets and runs that are kept for this peer, or for all.
 void return_kept_packets(Peer& peer);
 void return_kept_packets();
 
-/// Fills a packet for this peer, which has this policy: at least copy::StorePolicy::worthwhile bytes.
+/// Fills a packet, or so many side by side, for this peer, which has this policy: at least copy::StorePolicy::worthwhile bytes.
 inline void fill_packet(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const void* from,
-                        std::uint64_t bytes) {
+                        std::uint64_t bytes, std::uint32_t packets = 1) {
   if (packet.was_kept && engine().kept_take_cached)
     copy::copy(packet.at, from, bytes, copy::Store::cached);
   else if (packet.is_new()) // what it costs to fill it says nothing about later ones
     copy::copy(packet.at, from, bytes, stores.present());
-  else if (stores.copy(packet.at, from, bytes)) [[unlikely]]
+  else if (stores.copy(packet.at, from, bytes, packets)) [[unlikely]]
     show_stores(peer, stores);
 }
 

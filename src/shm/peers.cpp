@@ -26,10 +26,13 @@ namespace {
   peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
   // All others together keep at most two thirds of this process's packets, if they have as many.
-  if (row != self.row && self.job_size > 1)
-    peer.kept.set_limit(
+  if (row != self.row && self.job_size > 1) {
+    const std::uint32_t most =
         (static_cast<std::uint32_t>(segment::first_packets(job_shape())) - PacketPool::reserve) * 2 / 3 /
-        (self.job_size - 1));
+        (self.job_size - 1);
+    peer.kept.set_limit(most);
+    peer.kept_runs.set_limit(most / (2 * PacketPool::run));
+  }
   peer.operations = &operations;
   peer.send.doorbell = &control.doorbell;
   peer.send.traffic = self.traffic[static_cast<std::size_t>(segment::Path::inlined)] + row;

@@ -45,9 +45,9 @@ constexpr std::size_t fragments_per_round = 16, least_per_round = 4;
 /// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
 bool send_fragment(Transfer& transfer) {
   Peer& peer = peer_of(transfer);
-  std::uint64_t bytes = std::min(transfer.bytes - transfer.position, transfer.fragment_bytes);
-  OutgoingPacket packet = take_packet_for_fragment(peer, transfer, bytes);
+  OutgoingPacket packet = take_packet_for_fragment(peer, transfer);
   if (!packet) return false;
+  const std::uint64_t bytes = packet.reference.bytes;
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
@@ -231,6 +231,7 @@ bool send_fragments() {
       continue;
     }
     peer.on_fragment_list = false;
+    return_kept_runs(peer);
     peers[i] = peers.back();
     peers.pop_back();
   }

@@ -25,6 +25,7 @@ SETTINGS = [
     (3, {"NEAR_COPY": "pipelined", "NEAR_PACKETS": "16"}),
     (4, {"NEAR_LANES": "1", "NEAR_QUEUE_SLOTS": "4", "NEAR_PACKETS": "16", "NEAR_COPY": "cma"}),
     (2, {"NEAR_COPY": "cma"}),
+    (2, {"NEAR_COPY": "pipelined", "NEAR_PACKETS": "64"}),  # enough to keep runs of packets
 ]
 
 

@@ -34,6 +34,13 @@ static void exchange(char* buffer, int bytes, int step, int round) {
   look(in, bytes, from, round);
 }
 
+// Long messages both ways, which fill the runs of packets that they have just brought.
+static void exchange_huge(int round) {
+  char* buffer = malloc(huge);
+  exchange(buffer, huge, 1, round);
+  free(buffer);
+}
+
 // The sender has nothing else to do, so it can take part in a cooperative copy.
 static void help(int round) {
   char* buffer = malloc(huge);
@@ -186,7 +193,7 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   const int rounds = argc > 1 ? -1 : 4;
   out = malloc(largest);
-  in = malloc(largest);
+  in = malloc(huge);
   OK(MPI_Alloc_mem(largest, MPI_INFO_NULL, &shared));
   memset(out, 0, largest);
   OK(MPI_Win_allocate(sizeof own_counters, sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &counters,
@@ -207,6 +214,7 @@ int main(int argc, char** argv) {
     for (int bytes = 0; bytes <= largest; bytes = bytes == 0 ? 1 : bytes * 8)
       exchange(out, bytes, 1 + round % size, round);
     exchange(shared, largest, 1, round);
+    exchange_huge(round);
     help(round);
     flood(round);
     send_trains(round);

@@ -130,4 +130,21 @@ TEST_F(Kept, are_worth_keeping_for_as_many_messages_as_were_answered_last_time) 
   EXPECT_FALSE(kept_.expects_answer());
 }
 
+TEST(KeptRuns, come_out_with_the_last_one_first_and_are_bounded) {
+  near::shm::KeptRuns runs;
+  EXPECT_TRUE(runs.empty());
+  EXPECT_TRUE(runs.is_full()) << "without a limit none is kept";
+  runs.set_limit(3);
+  for (std::uint32_t packet : {8u, 12u, 16u}) {
+    EXPECT_FALSE(runs.is_full());
+    runs.push(PacketReference{.packet = packet, .bytes = 65536, .generation = 7, .is_receivers = false});
+  }
+  EXPECT_TRUE(runs.is_full());
+  for (std::uint32_t packet : {16u, 12u, 8u}) EXPECT_EQ(runs.pop().packet, packet);
+  EXPECT_TRUE(runs.empty());
+  runs.set_limit(100);
+  for (std::uint32_t i = 0; i < near::shm::KeptRuns::most; ++i) runs.push({});
+  EXPECT_TRUE(runs.is_full());
+}
+
 } // namespace

@@ -169,4 +169,62 @@ TEST_F(Pool, short_messages_stay_within_few_packets_as_long_as_they_find_one) {
   EXPECT_EQ(seen.size(), most - PacketPool::reserve);
 }
 
+class Runs : public Pool {
+protected:
+  void return_run(PacketPool::Taken run) {
+    for (std::uint32_t i = 0; i < PacketPool::run; ++i) flags_[run.packet + i].give_back(run.generation);
+  }
+};
+
+TEST_F(Runs, are_packets_side_by_side_outside_the_reserve) {
+  std::set<std::uint32_t> packets;
+  while (PacketPool::Taken run = pool_.take_run()) {
+    EXPECT_EQ(run.packet % PacketPool::run, 0u);
+    for (std::uint32_t i = 0; i < PacketPool::run; ++i) {
+      EXPECT_TRUE(packets.insert(run.packet + i).second) << "packet " << run.packet + i << " was taken twice";
+    }
+  }
+  EXPECT_EQ(packets.size(), first_packets - PacketPool::reserve);
+  EXPECT_EQ(*packets.begin(), PacketPool::reserve);
+  EXPECT_EQ(*packets.rbegin(), first_packets - 1);
+}
+
+TEST_F(Runs, of_packets_with_different_generations_get_one_that_none_of_them_had) {
+  // One use of packet 8, two of packet 9, and so on, so that their generations differ by one, and any increment meets another one's.
+  for (std::uint32_t uses = 1; uses < 600; ++uses) {
+    PacketPool::Taken run = pool_.take_run();
+    ASSERT_TRUE(run) << "after " << uses;
+    for (std::uint32_t i = 0; i < PacketPool::run; ++i)
+      EXPECT_FALSE(flags_[run.packet + i].is_home(run.generation))
+          << "packet " << run.packet + i << " looks free";
+    return_run(run);
+    for (std::uint32_t i = 0; i < uses % 5; ++i) use(pool_.take_for_fragment(0));
+  }
+}
+
+TEST_F(Runs, need_all_of_their_packets) {
+  std::vector<PacketPool::Taken> singles;
+  while (PacketPool::Taken single = pool_.take(4096, answered)) {
+    singles.push_back(single);
+    if (pool_.count() > first_packets) break;
+  }
+  // Of each run one packet is still out.
+  for (PacketPool::Taken single : singles)
+    if (single.packet % PacketPool::run != 2) use(single);
+  for (int i = 0; i < 10; ++i) EXPECT_FALSE(pool_.take_run());
+  for (PacketPool::Taken single : singles)
+    if (single.packet % PacketPool::run == 2) use(single);
+  EXPECT_TRUE(pool_.take_run());
+}
+
+TEST_F(Runs, that_were_not_sent_can_be_taken_again) {
+  std::vector<PacketPool::Taken> all;
+  while (PacketPool::Taken run = pool_.take_run()) all.push_back(run);
+  pool_.put_back_run(all[1]);
+  const PacketPool::Taken again = pool_.take_run();
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again.packet, all[1].packet);
+  EXPECT_FALSE(pool_.take_run());
+}
+
 } // namespace

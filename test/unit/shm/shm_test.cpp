@@ -164,10 +164,10 @@ TEST(Shm, kept_packets_run_out_for_eager_messages_but_not_for_a_pipelined_transf
       {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "16"}, {"NEAR_PIPELINE", "256k"}});
 }
 
-/// Both ranks send so many bytes at the same time. Returns the most packets that this one has kept meanwhile.
-std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
+/// This rank sends and receives so many bytes at the same time. Returns the most packets and runs that it has kept meanwhile.
+std::uint32_t exchange(std::uint32_t rank, std::size_t out_bytes, std::size_t bytes) {
   const std::uint32_t other = 1 - rank;
-  auto out = pattern(bytes, rank);
+  auto out = pattern(out_bytes, rank);
   std::vector<unsigned char> in(bytes + 1, 0xee);
   Transfer sending, receiving;
   static int finished;
@@ -178,7 +178,8 @@ std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
     require(error == MPI_SUCCESS, "transfer error");
     ++finished;
   };
-  require(transport::send_rts(peer(other), {7, 0, 1, bytes}, byte_buffer(out.data(), bytes), sending).ok(),
+  require(transport::send_rts(peer(other), {7, 0, 1, out_bytes}, byte_buffer(out.data(), out_bytes), sending)
+              .ok(),
           "RTS");
   wait_for([] { return !rts_inbox.empty(); });
   auto received = rts_inbox.front();
@@ -197,6 +198,8 @@ std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) {
   require(in == pattern(bytes, other), "data");
   return kept;
 }
+
+std::uint32_t exchange(std::uint32_t rank, std::size_t bytes) { return exchange(rank, bytes, bytes); }
 
 void transfer_both_ways(std::uint32_t rank) {
   register_handlers();
@@ -227,7 +230,10 @@ TEST(Shm, packets_are_kept_except_those_of_long_messages_that_have_enough) {
   run_ranks(2,
             [](std::uint32_t rank) {
               register_handlers();
-              require(exchange(rank, 5'000'000) == 0, "those of a long message are not kept");
+              for (int i = 0; i < 5; ++i)
+                require(exchange(rank, rank == 0 ? 5'000'000 : 0, rank == 0 ? 0 : 5'000'000) == 0,
+                        "none is kept if only one sends");
+              require(exchange(rank, 5'000'000) == 0, "nor when both have sent");
               require(keeps_some(rank, 1'000'000), "those of a shorter one are kept");
             },
             {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "160"}});
