@@ -3,6 +3,7 @@
 
 #include "copy/kernel.h"
 #include "copy/strided.h"
+#include "copy/windows.h"
 
 #include <cstring>
 #include <iterator>
@@ -12,19 +13,22 @@ namespace {
 
 #if defined(__x86_64__)
 // These builtins also check XCR0: wide registers that the system does not save do not count.
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
 constexpr Kernel list[] = {
-    {"avx512", "AVX-512 (F, BW, DQ and VL)",
-     [] {
-       return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-              __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-     },
-     streaming_avx512, &strided_avx512},
-    {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2, &strided_avx2},
-    {"sse2", "", [] { return true; }, streaming_sse2, &strided_baseline},
+    {"avx512vbmi", "AVX-512 (F, BW, DQ, VL and VBMI)",
+     [] { return has_avx512() && __builtin_cpu_supports("avx512vbmi"); }, streaming_avx512, &strided_avx512,
+     &windows_avx512},
+    {"avx512", "AVX-512 (F, BW, DQ and VL)", has_avx512, streaming_avx512, &strided_avx512, nullptr},
+    {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2, &strided_avx2,
+     nullptr},
+    {"sse2", "", [] { return true; }, streaming_sse2, &strided_baseline, nullptr},
 };
 #elif defined(__aarch64__)
 constexpr Kernel list[] = {
-    {"neon", "", [] { return true; }, streaming_neon, &strided_baseline},
+    {"neon", "", [] { return true; }, streaming_neon, &strided_baseline, nullptr},
 };
 #else
 #error "no copy kernel for this architecture: see HACKING.md, Add a copy kernel"

@@ -29,6 +29,7 @@ enum class Store {
 void copy(void* to, const void* from, std::size_t bytes, Store how);
 
 struct StridedKernel;
+struct WindowKernel;
 
 /// An implementation of streaming and strided copies for one instruction set.
 struct Kernel {
@@ -39,6 +40,7 @@ struct Kernel {
   bool (*runs)();
   void (*streaming)(void* to, const void* from, std::size_t bytes);
   const StridedKernel* strided; ///< strided.h
+  const WindowKernel* windows;  ///< windows.h; nullptr if loops over blocks take less time
 };
 
 /// The kernels of this architecture, the most capable first, including those that this processor cannot run.

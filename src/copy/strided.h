@@ -10,10 +10,11 @@
 namespace near::copy {
 
 struct Moves;
+struct Windows;
 
 /// Rows of blocks. Block i of row r lies at r * row_stride + i * stride, in bytes; a stride may be negative, zero, or
 /// shorter than a block. With `at`, the blocks are listed instead, as in Offsets, or with `start` as in Blocks: one row, without
-/// strides. With `moves`, all of them are copied by these, and nothing else is read.
+/// strides. With `moves`, or `windows` (windows.h), all of them are copied by these, and nothing else is read.
 struct Grid {
   std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start` or there are `moves`
   std::size_t count = 0; ///< blocks in a row
@@ -23,6 +24,7 @@ struct Grid {
   const std::int32_t* at = nullptr;
   const std::int32_t* start = nullptr;
   const Moves* moves = nullptr;
+  const Windows* windows = nullptr;
 };
 
 /// Where listed blocks lie, in bytes. Plain pointers, since files for newer processors must not instantiate functions of the

@@ -1,6 +1,8 @@
 // The constructors that are not about arrays of processes: each names a layout and gives it a handle.
 // Source: MPI 5.0, sections 5.1.2 to 5.1.12.
 #include "datatype/construct.h"
+
+#include "copy/copy.h"
 #include "datatype/walk.h"
 
 #include <algorithm>
@@ -59,6 +61,44 @@ bool are_of_one_length(copy::Blocks blocks) {
   return equal;
 }
 
+bool is_grid(const Datatype& type) { return type.gather != nullptr && type.grid.at == nullptr; }
+
+/// Whether the element is so small that windows may copy it faster than a grid.
+bool may_have_windows(const Datatype& type) {
+  return type.size <= static_cast<MPI_Count>(copy::Windows::most * copy::Window::width) &&
+         type.grid.count * type.grid.rows <= BlockSink::most && copy::chosen().windows != nullptr;
+}
+
+/// Returns for how many elements these windows take less time than all other ways; 0 if never (doc/adr/0030).
+MPI_Count most_by_windows(const Datatype& type, const FewBlocks& few) {
+  constexpr MPI_Count any = std::numeric_limits<MPI_Count>::max(), some = 16;
+  const copy::Windows& windows = few.windows;
+  if (windows.count == 0 || (is_grid(type) && windows.count > 2)) return 0;
+  if (windows.count > 1 && few.blocks.count <= windows.count && windows.size < 32 * windows.count)
+    return windows.count == 2 ? some : 0; // a short block in each
+  if (windows.count == 1 && few.blocks.count == 1 && (windows.group == 1 || windows.size <= 16))
+    return some * static_cast<MPI_Count>(windows.group); // several are a grid, which has registers of blocks
+  return any;
+}
+
+/// Lets small elements be copied by windows.
+void cut_elements(Datatype& type, FewBlocks& few) {
+  copy::Window memory[copy::Windows::most];
+  few.windows = copy::cut_into_windows(few.blocks, type.extent, memory);
+  const MPI_Count most = most_by_windows(type, few);
+  if (most == 0) {
+    few.windows = {};
+    return;
+  }
+  few.window_memory.assign(memory, memory + few.windows.count);
+  few.windows.all = few.window_memory.data();
+  const copy::WindowFunctions functions = copy::functions_for(few.windows);
+  type.windows = &few.windows;
+  type.most_by_windows = most;
+  type.gather_several = functions.gather;
+  type.scatter_several = functions.scatter;
+}
+
 /// Lists the blocks of an element if they are few, and near enough to each other for 32 bits.
 void list_few_blocks(Datatype& type) {
   constexpr MPI_Count farthest = std::numeric_limits<std::int32_t>::max();
@@ -80,8 +120,14 @@ void list_few_blocks(Datatype& type) {
   const copy::Blocks few{numbers.data(), numbers.data() + count, count};
   const bool by_columns =
       std::max(type.extent, -(type.extent + 1)) <= most_by_columns - type.size && lie_apart(few, type.extent);
-  type.few = std::make_shared<const FewBlocks>(FewBlocks{
-      std::move(numbers), few, are_of_one_length(few) ? copy::CutBlocks() : copy::cut(few), by_columns});
+  const auto made = std::make_shared<FewBlocks>();
+  made->numbers = std::move(numbers);
+  made->blocks = few;
+  made->by_columns = by_columns;
+  if (!are_of_one_length(few)) made->cut = copy::cut(few);
+  if (may_have_windows(type)) cut_elements(type, *made);
+  if (is_grid(type) && made->windows.count == 0) return;
+  type.few = made;
 }
 
 /// Lets one element be copied by its list of blocks.
@@ -96,6 +142,11 @@ void copy_by_list(Datatype& type) {
   else
     type.grid.start = few.start;
   choose_functions(type);
+  if (type.few->windows.count != 1) return;
+  const copy::WindowFunctions functions = copy::functions_for(type.few->windows);
+  type.grid.windows = &type.few->windows;
+  type.gather = functions.gather_one;
+  type.scatter = functions.scatter_one;
 }
 
 /// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
@@ -117,8 +168,10 @@ std::vector<Part> parts_of(const NormalForm& form) {
 /// Plans the copies of a committed datatype that its form alone does not describe.
 void plan_more(Datatype& type) {
   if (!type.form.form || type.contiguous) return;
-  if (type.gather == nullptr || type.grid.at != nullptr) list_few_blocks(type);
-  if (type.few != nullptr && type.few->cut.moves.all != nullptr) return copy_by_list(type);
+  if (!is_grid(type) || may_have_windows(type)) list_few_blocks(type);
+  if (is_grid(type)) return;
+  if (type.few != nullptr && (type.few->cut.moves.all != nullptr || type.few->windows.count == 1))
+    return copy_by_list(type);
   if (type.gather != nullptr) return;
   constexpr std::size_t fewer_than_parts = 8; // take less time in one list
   if (type.few == nullptr || type.few->blocks.count > fewer_than_parts)
@@ -227,6 +280,10 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
   made->gather = old.gather;
   made->scatter = old.scatter;
   made->few = old.few;
+  made->windows = old.windows;
+  made->most_by_windows = old.most_by_windows;
+  made->gather_several = old.gather_several;
+  made->scatter_several = old.scatter_several;
   made->parts = old.parts;
   made->basic = old.basic;
   made->family = old.family;

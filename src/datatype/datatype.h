@@ -11,6 +11,7 @@
 
 #include "copy/moves.h"
 #include "copy/raw.h"
+#include "copy/windows.h"
 #include "datatype/layout.h"
 #include "object/attribute.h"
 #include "object/object.h"
@@ -68,7 +69,9 @@ struct Part {
 struct FewBlocks {
   std::vector<std::int32_t> numbers; ///< what `blocks` points to
   copy::Blocks blocks;
-  copy::CutBlocks cut; ///< the blocks of one element, unless they are of one length
+  copy::CutBlocks cut;                     ///< the blocks of one element, unless they are of one length
+  std::vector<copy::Window> window_memory; ///< what `windows` points to
+  copy::Windows windows;                   ///< of small elements, if the processor copies windows
   /// Whether several elements are copied block by block: the first block of all of them, then the second one.
   bool by_columns;
 };
@@ -80,8 +83,12 @@ struct Datatype : object::Object, Layout {
   /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
-  /// The blocks of a committed element that is not a grid. Null if they are many, or too far apart for 32 bits.
+  /// The blocks of a committed element that is not a grid or has windows. Null if they are many, or too far apart for 32 bits.
   std::shared_ptr<const FewBlocks> few;
+  /// Small committed elements as windows, for how many of them at most they are used, and the functions for several.
+  const copy::Windows* windows = nullptr;
+  MPI_Count most_by_windows = -1; ///< -1 if there are none, since a count may be 0
+  copy::CopyElements gather_several = nullptr, scatter_several = nullptr;
   /// What a committed element consists of, in packed order, if it is several grids and lists with more than a few blocks.
   std::vector<Part> parts;
   Basic basic = Basic::none;    ///< of named types and their duplicates
@@ -178,19 +185,25 @@ void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_
 inline std::byte* first_byte(void* address, const Datatype& type) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type.form.at);
 }
-/// pack() of a whole buffer, which has `bytes` bytes. Inline, so that one element goes straight to the function for it.
+/// pack() of a whole buffer, which has `bytes` bytes. Inline, so that one element, and several small ones, go straight to the function
+/// for them.
 [[gnu::always_inline]] inline void pack_whole(void* address, MPI_Count count, Datatype& type, std::byte* out,
                                               MPI_Count bytes) {
   if (count == 1 && type.gather != nullptr) [[likely]]
     type.gather(out, first_byte(address, type), type.grid);
+  else if (count <= type.most_by_windows)
+    type.gather_several(out, first_byte(address, type), *type.windows, static_cast<std::size_t>(count));
   else
     pack({address, count, &type}, 0, out, bytes);
 }
-/// unpack() of the first `bytes` bytes of a buffer, inline for the whole of one element.
+/// unpack() of the first `bytes` bytes of a buffer, inline for the whole of one element and of several small ones.
 [[gnu::always_inline]] inline void unpack_first(void* address, MPI_Count count, Datatype& type,
                                                 const std::byte* in, MPI_Count bytes) {
   if (count == 1 && type.scatter != nullptr && bytes == type.size) [[likely]]
     type.scatter(const_cast<std::byte*>(in), first_byte(address, type), type.grid);
+  else if (count <= type.most_by_windows && bytes == count * type.size)
+    type.scatter_several(const_cast<std::byte*>(in), first_byte(address, type), *type.windows,
+                         static_cast<std::size_t>(count));
   else
     unpack({address, count, &type}, 0, in, bytes);
 }

@@ -201,6 +201,30 @@ bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, cop
   return true;
 }
 
+/// Moves packed bytes [offset, offset + bytes) of small elements: whole ones by several(sink, first, count), which have windows, and what is
+/// before and behind them by a walk.
+template <class Sink, class Several>
+void move_small_elements(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink sink,
+                         Several several) {
+  const Datatype& type = *buffer.type;
+  std::intptr_t element = address_of(buffer) + type.form.at;
+  MPI_Count whole = buffer.count, rest = 0;
+  if (bytes != buffer.bytes()) {
+    const MPI_Count first = offset / type.size, within = offset - first * type.size;
+    element += first * type.extent;
+    if (within != 0) {
+      const MPI_Count part = std::min(type.size - within, bytes);
+      walk(*type.form.form, element, within, part, sink);
+      bytes -= part;
+      element += type.extent;
+    }
+    whole = bytes / type.size;
+    rest = bytes - whole * type.size;
+  }
+  several(sink, pointer(element), whole);
+  if (rest != 0) walk(*type.form.form, element + whole * type.extent, 0, rest, sink);
+}
+
 } // namespace
 
 Result refuse_kind(const Buffer& buffer) {
@@ -215,6 +239,12 @@ Result refuse_kind(const Buffer& buffer) {
 [[gnu::noinline]] static void pack_gaps(const Buffer& buffer, MPI_Count offset, std::byte* out,
                                         MPI_Count bytes) {
   const copy::CopyGrid of_one = buffer.type->gather;
+  if (const Datatype& type = *buffer.type; buffer.count != 1 && buffer.count <= type.most_by_windows)
+    return move_small_elements(buffer, offset, bytes, PackSink{out},
+                               [&](PackSink& sink, std::byte* first, MPI_Count count) {
+                                 type.gather_several(sink.out, first, *type.windows, size_of(count));
+                                 sink.out += count * type.size;
+                               });
   if (offset == 0 && move_grid(buffer, out, bytes, of_one, copy::gathering)) [[likely]]
     return;
   const auto by_columns = [=](const std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {
@@ -228,6 +258,12 @@ Result refuse_kind(const Buffer& buffer) {
                                           MPI_Count bytes) {
   const copy::CopyGrid of_one = buffer.type->scatter;
   auto* const packed = const_cast<std::byte*>(in);
+  if (const Datatype& type = *buffer.type; buffer.count != 1 && buffer.count <= type.most_by_windows)
+    return move_small_elements(
+        buffer, offset, bytes, UnpackSink{in}, [&](UnpackSink& sink, std::byte* first, MPI_Count count) {
+          type.scatter_several(const_cast<std::byte*>(sink.in), first, *type.windows, size_of(count));
+          sink.in += count * type.size;
+        });
   if (offset == 0 && move_grid(buffer, packed, bytes, of_one, copy::scattering)) [[likely]]
     return;
   const auto by_columns = [=](std::byte* element, copy::Blocks few, const copy::Repeats& repeats) {

@@ -48,11 +48,13 @@ TEST(choice, what_the_system_says_of_the_processor_is_believed) {
   while (std::getline(file, row) && !row.starts_with("flags")) {}
   if (!row.starts_with("flags")) GTEST_SKIP() << "/proc/cpuinfo has no flags here";
   std::istringstream words(row);
-  bool avx2 = false, avx512 = false;
-  for (std::string word; words >> word;) avx2 |= word == "avx2", avx512 |= word == "avx512f";
+  bool avx2 = false, avx512 = false, vbmi = false;
+  for (std::string word; words >> word;)
+    avx2 |= word == "avx2", avx512 |= word == "avx512f", vbmi |= word == "avx512vbmi";
   for (const copy::Kernel& kernel : copy::kernels()) {
     if (kernel.name == "avx2") EXPECT_EQ(kernel.runs(), avx2);
     if (kernel.name == "avx512") EXPECT_EQ(kernel.runs(), avx512);
+    if (kernel.name == "avx512vbmi") EXPECT_EQ(kernel.runs(), avx512 && vbmi);
   }
 }
 #endif

@@ -1,4 +1,5 @@
 // Types whose blocks are listed: how the list is kept, and that every part of it is packed.
+#include "copy/copy.h"
 #include "datatype/datatype.h"
 
 #include <gtest/gtest.h>
@@ -265,6 +266,42 @@ TEST_F(Lists, elements_that_are_woven_into_each_other_go_one_by_one) {
   EXPECT_FALSE(woven->few->by_columns);
   EXPECT_NE(woven->gather, nullptr) << "for one element";
   expect_elements_moved(*woven, {0, 20, 24, 48});
+}
+
+/// Blocks that would be a list otherwise, and rows that would be a grid.
+TEST_F(Lists, small_elements_go_by_windows_where_the_processor_has_them) {
+  if (copy::chosen().windows == nullptr) GTEST_SKIP() << "NOT tested here: no kernel for windows";
+  Datatype *listed = nullptr, *rows = nullptr, *long_rows = nullptr, *pairs = nullptr, *same = nullptr;
+  ASSERT_TRUE(make_resized(ints_at({8, 0, 20}), 0, 28, listed).ok());
+  ASSERT_TRUE(make_vector(2, 1, 2, false, *integer_, pairs).ok());
+  ASSERT_TRUE(make_resized(*pairs, 0, 20, rows).ok());
+  ASSERT_TRUE(make_vector(30, 1, 2, false, *integer_, long_rows).ok());
+  made_.insert(made_.end(), {listed, pairs, rows, long_rows});
+  EXPECT_EQ(rows->most_by_windows, -1) << "not committed";
+  for (Datatype* type : {listed, rows, long_rows}) ASSERT_TRUE(commit(*type).ok());
+  EXPECT_GT(listed->most_by_windows, 1000);
+  EXPECT_GT(rows->most_by_windows, 1000);
+  EXPECT_EQ(long_rows->most_by_windows, -1) << "a grid takes less time";
+  EXPECT_EQ(long_rows->few, nullptr);
+  ASSERT_TRUE(make_duplicate(*listed, same).ok());
+  made_.push_back(same);
+  EXPECT_EQ(same->windows, listed->windows);
+  expect_moved(*listed, {8, 0, 20});
+  expect_elements_moved(*listed, {8, 0, 20});
+  expect_elements_moved(*same, {8, 0, 20});
+  expect_elements_moved(*rows, {0, 8});
+}
+
+/// From that many on, short blocks are a grid, whose registers hold more of them.
+TEST_F(Lists, many_short_blocks_are_a_grid) {
+  if (copy::chosen().windows == nullptr) GTEST_SKIP() << "NOT tested here: no kernel for windows";
+  Datatype* spread = nullptr;
+  ASSERT_TRUE(make_resized(*integer_, 0, 12, spread).ok());
+  made_.push_back(spread);
+  ASSERT_TRUE(commit(*spread).ok());
+  const MPI_Count most = spread->most_by_windows;
+  EXPECT_GT(most, 16);
+  for (MPI_Count count : {most - 1, most, most + 1}) expect_elements_moved(*spread, {0, 4}, count);
 }
 
 TEST_F(Lists, a_struct_of_many_vectors_is_walked) {
