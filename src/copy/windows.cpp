@@ -71,7 +71,8 @@ Windows cut_into_windows(Blocks blocks, std::ptrdiff_t extent, Window (&memory)[
     memory[count] = window_from(bytes, first);
     first += static_cast<std::size_t>(std::popcount(memory[count].taken));
   }
-  return {memory, count, group, size, extent};
+  const std::ptrdiff_t high = 1 + *std::max_element(bytes.at, bytes.at + size);
+  return {memory, count, group, size, extent, high};
 }
 
 WindowFunctions functions_for(const Windows& windows) {

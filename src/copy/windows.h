@@ -34,6 +34,7 @@ struct Windows {
   std::size_t group = 1; ///< elements in the window, if there is one
   std::size_t size = 0;  ///< packed bytes of an element
   std::ptrdiff_t extent = 0;
+  std::ptrdiff_t high = 0; ///< where the memory of an element ends
 };
 
 /// Cuts elements of these blocks, `extent` bytes apart, into windows, which are written to `memory`. None if they would be more than
