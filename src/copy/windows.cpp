@@ -24,13 +24,14 @@ void add_bytes(Blocks blocks, std::ptrdiff_t by, Bytes& into) {
       into.at[into.count++] = std::ptrdiff_t{blocks.at[i]} + byte + by;
 }
 
-/// How many elements fit into one window.
+/// How many elements fit into one window; 1 if not even one does. Blocks that overlap may have more packed bytes than it holds.
 std::size_t elements_in_window(const Bytes& element, std::ptrdiff_t extent) {
   const auto [low, high] = std::minmax_element(element.at, element.at + element.count);
   const std::ptrdiff_t span = *high - *low + 1;
   constexpr auto width = static_cast<std::ptrdiff_t>(Window::width);
   if (extent < span || span > width) return 1;
-  return std::min(Window::width / element.count, static_cast<std::size_t>((width - span) / extent) + 1);
+  return std::min(std::max<std::size_t>(1, Window::width / element.count),
+                  static_cast<std::size_t>((width - span) / extent) + 1);
 }
 
 /// The longest window that begins with packed byte `first`.

@@ -194,6 +194,11 @@ TEST(windows_of_elements, as_many_elements_as_fit_share_a_window) {
   EXPECT_EQ(copy::cut_into_windows(pair.blocks(), 12, memory).group, 1u) << "they are woven into each other";
   EXPECT_EQ(copy::cut_into_windows(pair.blocks(), -16, memory).group, 1u);
   EXPECT_EQ(copy::cut_into_windows(pair.blocks(), 16, memory).count, 1u);
+  Element overlapping;
+  overlapping.add(0, 40);
+  overlapping.add(8, 40);
+  EXPECT_EQ(copy::cut_into_windows(overlapping.blocks(), 48, memory).group, 1u);
+  EXPECT_EQ(copy::cut_into_windows(overlapping.blocks(), 48, memory).count, 2u);
 }
 
 TEST(windows_of_elements, large_and_scattered_elements_have_none) {
