@@ -29,6 +29,8 @@ struct Window {
 /// An element, or several if they fit into one window, in packed order.
 struct Windows {
   static constexpr std::size_t most = 4;
+  /// Elements that are further apart, or in descending order, are each checked for ends of pages. The smallest page has as many bytes.
+  static constexpr std::ptrdiff_t farthest = 4096;
   const Window* all = nullptr;
   std::size_t count = 0; ///< up to `most`; 0 if the element cannot be copied by windows
   std::size_t group = 1; ///< elements in the window, if there is one

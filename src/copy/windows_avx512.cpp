@@ -17,7 +17,7 @@ namespace {
 /// The mask of the first `bytes` bytes, 1 to 64.
 __mmask64 first_bytes(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 
-constexpr std::uintptr_t page = 4096; // the smallest
+constexpr std::uintptr_t page = Windows::farthest; // the smallest
 
 /// Whether what ends at `end` leaves less than a window of the last page.
 bool ends_page(const std::byte* end) {
@@ -119,11 +119,10 @@ template <bool packs, std::size_t count_windows>
 }
 
 /// Whether the page behind each element but the last one is one that the next element lies in, unless it is the same page.
-bool follow_in_pages(std::ptrdiff_t extent) {
-  return extent > 0 && extent <= static_cast<std::ptrdiff_t>(page);
-}
+bool follow_in_pages(std::ptrdiff_t extent) { return extent > 0 && extent <= Windows::farthest; }
 
-/// Whether some window may reach into a page that has no data. One branch for all reasons, all of which are rare.
+/// Whether some window may reach into a page that has no data. One branch for all reasons: ends of pages are
+/// rare, and so are small elements that are far apart.
 [[gnu::always_inline]] inline bool needs_care(const std::byte* packed, const std::byte* strided,
                                               const Windows& windows, std::size_t count) {
   const std::byte *const end = packed + count * windows.size, *const high =

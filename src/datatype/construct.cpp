@@ -73,7 +73,8 @@ bool may_have_windows(const Datatype& type) {
 MPI_Count most_by_windows(const Datatype& type, const FewBlocks& few) {
   constexpr MPI_Count any = std::numeric_limits<MPI_Count>::max(), some = 16;
   const copy::Windows& windows = few.windows;
-  if (windows.count == 0 || (is_grid(type) && windows.count > 2)) return 0;
+  const bool close = type.extent > 0 && type.extent <= copy::Windows::farthest;
+  if (windows.count == 0 || (is_grid(type) && (windows.count > 2 || !close))) return 0;
   if (windows.count > 1 && few.blocks.count <= windows.count && windows.size < 32 * windows.count)
     return windows.count == 2 ? some : 0; // a short block in each
   if (windows.count == 1 && few.blocks.count == 1 && (windows.group == 1 || windows.size <= 16))

@@ -292,6 +292,21 @@ TEST_F(Lists, small_elements_go_by_windows_where_the_processor_has_them) {
   expect_elements_moved(*rows, {0, 8});
 }
 
+/// Windows would have to check each of these elements for ends of pages.
+TEST_F(Lists, rows_that_are_far_apart_or_descend_are_a_grid) {
+  if (copy::chosen().windows == nullptr) GTEST_SKIP() << "NOT tested here: no kernel for windows";
+  Datatype* pairs = nullptr;
+  ASSERT_TRUE(make_vector(2, 1, 2, false, *integer_, pairs).ok());
+  made_.push_back(pairs);
+  for (MPI_Count extent : {4096, 4097, 8192, 0, -16, -8192}) {
+    Datatype* rows = nullptr;
+    ASSERT_TRUE(make_resized(*pairs, 0, extent, rows).ok());
+    made_.push_back(rows);
+    ASSERT_TRUE(commit(*rows).ok());
+    EXPECT_EQ(rows->most_by_windows > 0, extent == 4096) << extent;
+  }
+}
+
 /// From that many on, short blocks are a grid, whose registers hold more of them.
 TEST_F(Lists, many_short_blocks_are_a_grid) {
   if (copy::chosen().windows == nullptr) GTEST_SKIP() << "NOT tested here: no kernel for windows";
