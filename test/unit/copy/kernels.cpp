@@ -24,7 +24,7 @@ bool stays_untouched(const std::byte* from, std::size_t bytes) {
 }
 
 /// Kernels of all architectures, so that those that cannot be tested here are reported as skipped.
-const char* const names[] = {"avx512", "avx2", "sse2", "neon"};
+const char* const names[] = {"avx512vbmi", "avx512", "avx2", "sse2", "neon"};
 
 class Kernels : public testing::TestWithParam<const char*> {
 protected:

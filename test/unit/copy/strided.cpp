@@ -424,7 +424,7 @@ TEST(between_grids, every_block_is_copied_and_nothing_beside_it) {
         }
 }
 
-INSTANTIATE_TEST_SUITE_P(copy, Strided, testing::Values("avx512", "avx2", "sse2", "neon"),
+INSTANTIATE_TEST_SUITE_P(copy, Strided, testing::Values("avx512vbmi", "avx512", "avx2", "sse2", "neon"),
                          [](const auto& row) { return std::string(row.param); });
 
 } // namespace

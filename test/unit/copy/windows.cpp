@@ -99,6 +99,7 @@ protected:
     const std::pair<std::byte*, std::byte*> where[] = {
         {strided_.begin(), packed_.end() - bytes.size()},
         {strided_.end() - span, packed_.begin()},
+        {strided_.end() - span, packed_.end() - bytes.size()},
         {strided_.begin() + odd, packed_.begin() + odd + 9},
     };
     for (const auto& [lowest, packed] : where) {
@@ -149,6 +150,20 @@ TEST_F(Windows, elements_of_random_blocks) {
   EXPECT_GT(cuts, 2000);
 }
 
+TEST_F(Windows, elements_that_are_more_than_a_page_apart) {
+  int cuts = 0;
+  for (int trial = 0; trial < 200 && !HasFatalFailure(); ++trial) {
+    const Element element = random_element(between(1, 12), between(1, 70), between(0, 20));
+    for (const std::ptrdiff_t extent : {4096, 4097, 4096 + between(1, 3000), -4096 - between(0, 3000)}) {
+      const auto count = static_cast<std::size_t>(between(1, 9));
+      SCOPED_TRACE(testing::Message()
+                   << count << " elements of " << element.at.size() << " blocks, " << extent << " apart");
+      cuts += expect_exact(element, count, extent);
+    }
+  }
+  EXPECT_GT(cuts, 200);
+}
+
 TEST_F(Windows, every_number_of_elements_of_every_size) {
   for (std::int32_t bytes = 1; bytes <= 64; ++bytes)
     for (std::ptrdiff_t gap = 0; gap <= 3; ++gap)
@@ -162,11 +177,13 @@ TEST_F(Windows, every_number_of_elements_of_every_size) {
 }
 
 TEST_F(Windows, blocks_that_overlap_are_written_in_packed_order) {
+  int cuts = 0;
   for (int trial = 0; trial < 500 && !HasFatalFailure(); ++trial) {
     Element element;
     for (int i = 0; i < 4; ++i) element.add(between(0, 40), between(1, 30));
-    expect_exact(element, static_cast<std::size_t>(between(1, 9)), between(-80, 80));
+    cuts += expect_exact(element, static_cast<std::size_t>(between(1, 9)), between(-80, 80));
   }
+  EXPECT_GT(cuts, 400);
 }
 
 TEST_F(Windows, nothing_is_copied_for_no_element) {
