@@ -14,9 +14,10 @@ struct Windows;
 
 /// Rows of blocks. Block i of row r lies at r * row_stride + i * stride, in bytes; a stride may be negative, zero, or
 /// shorter than a block. With `at`, the blocks are listed instead, as in Offsets, or with `start` as in Blocks: one row, without
-/// strides. With `moves`, or `windows` (windows.h), all of them are copied by these, and nothing else is read.
+/// strides. With `moves`, all of them are copied by these, and nothing else is read. Only the functions for one element of one window
+/// (WindowFunctions in windows.h) read `windows`, and they read nothing else.
 struct Grid {
-  std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start` or there are `moves`
+  std::size_t bytes = 0; ///< of one block; not 0, unless there is a `start`, `moves` or only `windows`
   std::size_t count = 0; ///< blocks in a row
   std::ptrdiff_t stride = 0;
   std::size_t rows = 1;
@@ -96,9 +97,9 @@ void between(std::byte* to, const Grid& to_grid, const std::byte* from, const Gr
 
 // What these functions use, for callers that copy the same shape again and again.
 
-/// Copies a grid, in the direction that it was chosen for. What it only reads is not const here.
+/// Copies a grid, in the direction that it was chosen for. Both pointers are non-const, since one type serves both directions.
 using CopyGrid = void (*)(std::byte* packed, std::byte* strided, const Grid& grid);
-/// The implementation for this grid. Grids that differ in a number of blocks or rows may have different ones.
+/// The implementation for this grid, which ignores its `windows`. Grids that differ in a number of blocks or rows may have different ones.
 CopyGrid gathering(const Grid& grid);
 CopyGrid scattering(const Grid& grid);
 

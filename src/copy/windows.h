@@ -43,8 +43,8 @@ struct Windows {
 /// Windows::most.
 Windows cut_into_windows(Blocks blocks, std::ptrdiff_t extent, Window (&memory)[Windows::most]);
 
-/// Copies `count` elements, in the direction that it was chosen for. What it only reads is not const here. Nothing but the blocks is
-/// read or written. If blocks overlap, the last one in packed order is scattered last.
+/// Copies `count` elements, in the direction that it was chosen for. Both pointers are non-const, since one type serves both
+/// directions. Nothing but the blocks and the packed bytes is read or written. If blocks overlap, the last one in packed order is scattered last.
 using CopyElements = void (*)(std::byte* packed, std::byte* strided, const Windows& windows,
                               std::size_t count);
 

@@ -151,7 +151,7 @@ void copy_by_list(Datatype& type) {
 }
 
 /// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
-/// `most` members, since each part takes 96 bytes.
+/// `most` members, since each part takes 104 bytes.
 std::vector<Part> parts_of(const NormalForm& form) {
   constexpr std::size_t most = 8;
   std::vector<Part> made;

@@ -56,14 +56,15 @@ struct PairIndex {
   MPI_Count at = 0; ///< bytes from the value to the index
 };
 
-/// A grid or list within an element, and the functions that copy it: 88 bytes, which is more than what a vector is described by, so an
-/// element has few of them.
+/// A grid or list within an element, and the functions that copy it. It takes more memory than the description of a vector, so an element
+/// has few of them.
 struct Part {
   MPI_Count at = 0; ///< its origin, from the element's form.at on
   MPI_Count bytes = 0;
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
 };
+static_assert(sizeof(Part) == 104, "construct.cpp names this size as the reason for its limit");
 
 /// A short list of blocks.
 struct FewBlocks {

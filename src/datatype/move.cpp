@@ -201,8 +201,8 @@ bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, cop
   return true;
 }
 
-/// Moves packed bytes [offset, offset + bytes) of small elements: whole ones by several(sink, first, count), which have windows, and what is
-/// before and behind them by a walk.
+/// Moves packed bytes [offset, offset + bytes) of small elements: whole ones by several(sink, first, count), which has windows, and partial
+/// elements at either end by a walk.
 template <class Sink, class Several>
 void move_small_elements(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink sink,
                          Several several) {
