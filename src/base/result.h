@@ -41,6 +41,8 @@ private:
 
 /// The message of this thread's latest failure.
 std::string_view failure_text();
+/// Copies that message; a short one in its place if there is no memory for it.
+void keep_failure_text(std::string& into) noexcept;
 
 /// Replaces the message of this thread's latest failure.
 void set_failure_text(std::string text);

@@ -9,14 +9,31 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <vector>
 
 namespace near::base {
 namespace {
+
 thread_local std::string current_failure;
+
+/// Without memory for the message, a short one that needs none: what has failed is reported and handled all the same.
+template <class Make>
+void replace_text(std::string& text, Make make) noexcept {
+  try {
+    text = make();
+  } catch (const std::bad_alloc&) {
+    text.assign("out of memory"); // fits into any string
+  }
 }
 
+} // namespace
+
 std::string_view failure_text() { return current_failure; }
+
+void keep_failure_text(std::string& into) noexcept {
+  replace_text(into, [] { return current_failure; });
+}
 
 void set_failure_text(std::string text) { current_failure = std::move(text); }
 
@@ -29,14 +46,17 @@ std::string counted(std::uint64_t number, std::string_view noun) {
 }
 
 Result vfail(int code, fmt::string_view form, fmt::format_args arguments) {
-  current_failure = fmt::vformat(form, arguments);
+  replace_text(current_failure, [&] { return fmt::vformat(form, arguments); });
   return Result(code);
 }
 
 Result fail_system(std::string_view call, int error, std::string_view what_was_tried) {
   char text[128];
-  current_failure = fmt::format("{}: {}", call, strerror_r(error, text, sizeof text));
-  if (!what_was_tried.empty()) current_failure = fmt::format("{} ({})", current_failure, what_was_tried);
+  const char* const reason = strerror_r(error, text, sizeof text);
+  replace_text(current_failure, [&] {
+    return what_was_tried.empty() ? fmt::format("{}: {}", call, reason)
+                                  : fmt::format("{}: {} ({})", call, reason, what_was_tried);
+  });
   return Result(Code::system);
 }
 
