@@ -56,6 +56,9 @@ struct Schedule {
   virtual bool may_advance() const { return false; }
   /// Abandons the operation if that is still possible; advance() says when it is finished.
   virtual void cancel() {}
+  /// Ends an operation that has begun, but for which there is no memory: advance() is not called again before the next begin().
+  /// Must not throw.
+  virtual void leave() {}
   /// The message of the failure in completion.error.
   virtual std::string_view sentence() const { return "the operation failed"; }
 };

@@ -110,14 +110,22 @@ Result begin_schedule(EngineRequest& request) {
     request.active = false;
     return begun;
   }
-  if (request.schedule->advance(request.completion)) {
+  bool finished = false;
+  try {
+    finished = request.schedule->advance(request.completion);
+    request.index = active.size();
+    if (!finished) active.push_back(&request);
+  } catch (...) { // there is no memory for the rest, for which others may wait
+    request.schedule->leave();
+    request.active = false;
+    throw;
+  }
+  if (finished) {
     complete(request);
     return {};
   }
   request.scheduled = true;
   if (request.schedule->watches_memory()) begin_to_watch();
-  request.index = active.size();
-  active.push_back(&request);
   ++background;
   return {};
 }
@@ -139,9 +147,14 @@ Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> sche
   request->schedule = std::move(schedule);
   request->persistent = persistent;
   if (!persistent) {
-    if (Result begun = begin_schedule(*request); !begun.ok()) {
+    try {
+      if (Result begun = begin_schedule(*request); !begun.ok()) {
+        destroy(*request);
+        return begun;
+      }
+    } catch (...) {
       destroy(*request);
-      return begun;
+      throw;
     }
   }
   made = request;
