@@ -166,6 +166,8 @@ Result Schedule::begin() {
 bool Schedule::may_advance() const {
   if (!outcome_.ok()) return true;
   if (next_ >= steps_.size()) return false;
+  if (area_call_ == nullptr) return false;
+  const auto look = area_call_->look();
   const Entry& entry = steps_[next_];
   if (entry.kind == Kind::attempt && entry.attempt->ready()) return true;
   if (area_call_ == nullptr) return false;

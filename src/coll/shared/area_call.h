@@ -43,6 +43,8 @@ public:
 
   /// Whether it is this call's turn to publish, though perhaps not yet to read.
   bool may_publish() const { return area_.may_publish(turn_); }
+  /// While it exists, the questions whether a verb would wait change nothing.
+  Slices::Look look() const { return area_.look(); }
   /// If this call has published everything, lets the next one do so.
   void pass_on() {
     if (published_ == count_) area_.end_publishing(turn_);

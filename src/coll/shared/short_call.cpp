@@ -91,7 +91,10 @@ bool ShortCall::can_read() const {
 
 bool ShortCall::may_advance() const {
   if (!outcome_.ok()) return area_call_.is_turn();
-  if (area_call_.published() == 0) return !area_call_.must_wait_to_publish();
+  if (area_call_.published() == 0) {
+    const auto look = area_call_.look();
+    return !area_call_.must_wait_to_publish();
+  }
   if (area_call_.may_publish()) return true; // and passes that on to the next call
   return area_call_.is_turn() && can_read();
 }

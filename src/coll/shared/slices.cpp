@@ -67,8 +67,7 @@ void Slices::extend_rotation(std::size_t bytes) {
 /// data, and are never far ahead, keep to little memory.
 Slices::Place Slices::find_behind(const Area& area, std::size_t bytes) {
   for (Slice& slice : slices_)
-    if (slice.area == &area && slice.used + bytes <= (source_.grows ? slice_bytes : slice.bytes) &&
-        has_pages(slice, slice.used + bytes))
+    if (has_space_behind(slice, area, bytes) && has_pages(slice, slice.used + bytes))
       return {&slice, slice.used};
   return {};
 }
@@ -91,6 +90,19 @@ Slices::Place Slices::find(const Area& area, std::size_t bytes) {
     if (const Place place = find_behind(area, bytes); place.slice != nullptr) return place;
   if (holds_one && slices_.size() >= source_.most) return {};
   return grow() && has_pages(slices_.back(), bytes) ? Place{&slices_.back(), 0} : Place{};
+}
+
+/// As find(), but changes nothing.
+bool Slices::may_take(const Area& area, std::size_t bytes) const {
+  if (any_free(bytes)) return true;
+  auto is_behind = [&](const Slice& slice) {
+    return has_space_behind(slice, area, bytes) && (slice.bytes >= slice.used + bytes || !no_more_pages_);
+  };
+  if (source_.packs && std::any_of(slices_.begin(), slices_.end(), is_behind)) return true;
+  const bool holds_one = std::any_of(slices_.begin(), slices_.end(), [&](const Slice& slice) {
+    return slice.area == &area && !slice.area->is_over(slice.number);
+  });
+  return !(holds_one && slices_.size() >= source_.most) && !no_more_slices_ && !no_more_pages_;
 }
 
 std::byte* Slices::take(Area& area, std::uint64_t number, std::size_t bytes) {

@@ -56,7 +56,21 @@ public:
   /// taken for.
   void fetch_next() const;
   /// Whether take() would return one.
-  bool can_take(const Area& area, std::size_t bytes) { return find(area, bytes).slice != nullptr; }
+  bool can_take(const Area& area, std::size_t bytes) {
+    return looks_ ? may_take(area, bytes) : find(area, bytes).slice != nullptr;
+  }
+  /// While it exists, can_take() makes neither slices nor pages: it assumes that there is memory for them if there was at the
+  /// last attempt. For questions before a sleep.
+  class Look {
+  public:
+    explicit Look(Slices& slices) : slices_(slices) { slices_.looks_ = true; }
+    ~Look() { slices_.looks_ = false; }
+    Look(const Look&) = delete;
+    Look& operator=(const Look&) = delete;
+
+  private:
+    Slices& slices_;
+  };
   /// Whether take() is worth another try: a slice is free and has `bytes` bytes, or may get them. Changes nothing.
   bool any_free(std::size_t bytes) const;
   /// Whether no slice has `bytes` bytes, and there is no memory for one.
@@ -84,6 +98,10 @@ private:
   };
   Place find(const Area& area, std::size_t bytes);
   Place find_behind(const Area& area, std::size_t bytes);
+  bool may_take(const Area& area, std::size_t bytes) const;
+  bool has_space_behind(const Slice& slice, const Area& area, std::size_t bytes) const {
+    return slice.area == &area && slice.used + bytes <= (source_.grows ? slice_bytes : slice.bytes);
+  }
   bool grow();
   void extend_rotation(std::size_t bytes);
   bool has_pages(Slice& slice, std::size_t bytes);
@@ -94,6 +112,7 @@ private:
   std::size_t taken_ = 0; ///< bytes of the slice that was taken last
   // After a failure the slices that exist are waited for; asking again would only cost time.
   bool no_more_slices_ = false, no_more_pages_ = false, no_rotation_ = false;
+  bool looks_ = false;
 };
 
 } // namespace near::coll
