@@ -52,7 +52,7 @@ Result gatherv_shared(CollectiveGroup& group, const Call& call) {
   ArrivingParts blocks(group, exchange);
   for (int step = 1; step < size; ++step) {
     const int from = (call.root + step) % size;
-    NEAR_TRY(blocks.read(from, 0, call.receive_blocks.at(from)));
+    NEAR_TRY(blocks.read_alone(from, 0, call.receive_blocks.at(from)));
   }
   exchange.finish(0);
   for (int step = 1; step < size; ++step) {

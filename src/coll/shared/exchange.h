@@ -98,6 +98,14 @@ public:
                        [=] { return call->read(rank, index, bytes, consume); });
     return {};
   }
+  /// act(), which reads a chunk of the rank and returns a Result, once it is there.
+  template <class Act>
+  Result act_on(int rank, Number index, Act act) {
+    if (!is_recorded()) return act();
+    AreaCall* const call = call_;
+    schedule_->attempt([=] { return call->reads_at_once(rank, index); }, act);
+    return {};
+  }
   /// For a recorded call that waits for messages of the rank, like wait(): also tried while it does, so that it learns that the
   /// rank calls something else.
   Result wait_early(int rank, Number index) {

@@ -87,6 +87,19 @@ Result ArrivingParts::read(int from, int part, const Buffer& into) {
   });
 }
 
+Result ArrivingParts::read_alone(int from, int part, const Buffer& into) {
+  AreaCall* const call = &exchange_.call();
+  return exchange_.act_on(from, 0, [=, state = state_]() -> Result {
+    const auto take = [&](const std::byte* published) {
+      call->count_read(from, state->take(published, part, into, from));
+    };
+    const Result result = call->read(from, 0, 0, take);
+    if (result.code() != MPI_ERR_NO_MEM) return result;
+    state->error.note(result);
+    return {};
+  });
+}
+
 Result ArrivingParts::start_receive(int from, const Buffer& into) {
   return group_.start_receive_if(state_->arrives[static_cast<std::size_t>(from)], into, from);
 }
