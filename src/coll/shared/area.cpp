@@ -339,6 +339,20 @@ Result Area::wait_for_result(int rank, Number number) {
   return part.results[number % result_flags].flag.has(number) ? Result{} : broken();
 }
 
+bool Area::wait_for_all_or_results_before(Number number) {
+  auto all_others = [this](auto&& is_there) {
+    for (int rank = 0; rank < size(); ++rank)
+      if (rank != rank_ && !is_there(rank)) return false;
+    return true;
+  };
+  bool published = false;
+  wait_until([&] {
+    published = all_others([&](int rank) { return waits_at_once(rank, number); });
+    return published || all_others([&](int rank) { return has_result(rank, number - 1); });
+  });
+  return published;
+}
+
 void Area::finish(Number number) {
   raise_finished(number);
   ring_all();
