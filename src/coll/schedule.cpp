@@ -219,9 +219,10 @@ void Schedule::look_for_mismatch() {
 /// Keeps the first failure, which becomes the collective's.
 void Schedule::note(Result result) {
   if (result.ok() || !outcome_.ok()) return;
-  executes_ = false;
   outcome_ = result;
-  sentence_ = base::failure_text();
+  base::keep_failure_text(sentence_);
+  // What is recorded after this relies on what has failed: advance() finds the failure before it does any of that.
+  if (std::exchange(executes_, false)) add({.kind = Kind::started});
 }
 
 Result Schedule::run(Entry& entry) {
