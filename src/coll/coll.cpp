@@ -271,6 +271,20 @@ Result perform(const Call& call, Communicator& communicator) {
   return run(group, call);
 }
 
+/// Does `act`, a rank's part in the call. An exception may have ended it anywhere, even before it took its numbers in the area, so
+/// other ranks may wait for any of it, and would take this rank's next call for this one: the area ends.
+template <class Act>
+Result take_part(const Call& call, Communicator& communicator, Act act) {
+  try {
+    return act();
+  } catch (...) {
+    if (communicator.extension != nullptr)
+      if (Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get())
+        area->give_up(describe(call, facts_of(call, communicator.size).bytes));
+    throw;
+  }
+}
+
 /// The rest of a call of start_straight(), as a schedule.
 std::unique_ptr<ShortCall> go_on(const Call& call, Communicator& communicator, AreaCall& rest) {
   try {
@@ -312,7 +326,7 @@ Result run(const Call& call, Communicator& communicator) {
   Result result;
   if (run_straight(call, communicator, result)) [[likely]]
     return result;
-  return perform(call, communicator);
+  return take_part(call, communicator, [&] { return perform(call, communicator); });
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
@@ -322,7 +336,7 @@ Result start(const Call& call, Communicator& communicator, p2p::Request*& made) 
     made = p2p::finished_request();
     return {};
   }
-  return record(call, communicator, Form::nonblocking, made);
+  return take_part(call, communicator, [&] { return record(call, communicator, Form::nonblocking, made); });
 }
 
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made) {

@@ -110,12 +110,19 @@ Result CollectiveGroup::send_receive(const Buffer& out, int to, const Buffer& in
                            completion, object::Channel::collective);
 }
 
+/// The result of starting a message.
+Result CollectiveGroup::started(Result result) {
+  if (!result.ok()) [[unlikely]]
+    dropped_out_ = true;
+  return result;
+}
+
 Result CollectiveGroup::start_send(const Buffer& buffer, int to) {
   if (schedule_ != nullptr)
     return schedule_->pend(schedule_->send(buffer, communicator_rank(to), tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_send(buffer, communicator_rank(to), tag_, communicator_, p2p::SendMode::standard, made,
-                           object::Channel::collective));
+  NEAR_TRY(started(p2p::start_send(buffer, communicator_rank(to), tag_, communicator_,
+                                   p2p::SendMode::standard, made, object::Channel::collective)));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
   else
@@ -128,8 +135,8 @@ Result CollectiveGroup::start_receive(const Buffer& buffer, int from) {
   if (schedule_ != nullptr)
     return schedule_->pend(schedule_->receive(buffer, communicator_rank(from), tag_, communicator_));
   p2p::Request* made = nullptr;
-  NEAR_TRY(p2p::start_receive(buffer, communicator_rank(from), tag_, communicator_, made,
-                              object::Channel::collective));
+  NEAR_TRY(started(p2p::start_receive(buffer, communicator_rank(from), tag_, communicator_, made,
+                                      object::Channel::collective)));
   if (pending_count_ < inline_pending)
     pending_[pending_count_] = made;
   else
@@ -203,8 +210,10 @@ Result CollectiveGroup::allocate(std::size_t bytes, std::byte*& at) {
     return {};
   }
   std::unique_ptr<std::byte[]> storage(new (std::nothrow) std::byte[bytes]);
-  if (storage == nullptr)
+  if (storage == nullptr) [[unlikely]] {
+    dropped_out_ = true;
     return base::fail(MPI_ERR_NO_MEM, "no memory for {} bytes of temporary space of a collective", bytes);
+  }
   at = storage.get();
   owned_.push_back(std::move(storage));
   return {};

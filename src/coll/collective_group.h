@@ -104,6 +104,8 @@ public:
   /// The bytes of the call, as choice::Facts has them. Set by run().
   MPI_Count bytes() const { return bytes_; }
   void set_bytes(MPI_Count bytes) { bytes_ = bytes; }
+  /// Whether this rank could not start a message, or had no memory for temporary space: others may wait for what it would send.
+  bool has_dropped_out() const { return dropped_out_; }
   /// What the verbs are recorded into; null if they are executed, whether they wait or not.
   Schedule* schedule() const { return schedule_; }
 
@@ -134,6 +136,7 @@ public:
   Result scratch_bytes(MPI_Count bytes, Buffer& made);
 
 private:
+  Result started(Result result);
   Result wait(p2p::Request& request);
   Result allocate(std::size_t bytes, std::byte*& at);
   /// The communicator's rank of a member or, on an intercommunicator, of a rank of the other group.
@@ -148,6 +151,7 @@ private:
   Communicator& communicator_;
   Schedule* schedule_;
   Area* area_ = nullptr;
+  bool dropped_out_ = false;
   AreaCall* area_call_ = nullptr;
   const Machines* machines_ = nullptr;
   Area* area_here_ = nullptr;

@@ -99,9 +99,13 @@ Result run(CollectiveGroup& group, const Call& call) {
     chosen = &choose(facts);
   }
   const Result result = functions[choice::index_of(*chosen)](group, call);
-  // The other ranks of this machine would wait for the phases that are left, and count them.
-  if (!result.ok() && group.area_here() != nullptr && choice::has_levels(*chosen)) [[unlikely]]
-    group.area_here()->give_up(describe(call, facts.bytes));
+  if (!result.ok()) [[unlikely]] {
+    // The other ranks of this machine would wait for the phases that are left, and count them.
+    if (group.area_here() != nullptr && choice::has_levels(*chosen))
+      group.area_here()->give_up(describe(call, facts.bytes));
+    // Ranks with an area may wait for this rank's messages.
+    if (area != nullptr && group.has_dropped_out()) area->give_up(describe(call, facts.bytes));
+  }
   return result;
 }
 

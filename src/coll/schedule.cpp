@@ -16,13 +16,8 @@ void Schedule::operator delete(void* memory, std::size_t) { SpareMemory<Schedule
 Schedule::Schedule(bool begins) : executes_(begins), under_way_(begins) { steps_.reserve(usual_steps); }
 
 Schedule::~Schedule() {
-  if (under_way_) [[unlikely]] {
-    try {
-      abandon();
-    } catch (const std::bad_alloc&) {
-      under_way_ = false; // nothing more can be done: others may wait for this rank
-    }
-  }
+  if (under_way_) [[unlikely]]
+    leave();
   for (Datatype* type : types_) datatype::release(type);
   for (Operation* operation : operations_) datatype::release(operation);
 }
@@ -42,20 +37,19 @@ Schedule::Step Schedule::add_message(Entry entry) {
   return step;
 }
 
-/// There is no memory to record the rest of a call that has begun. No message may write into buffers that are about to be
-/// freed, and nobody may wait for what this rank does not publish. Waits for messages that cannot be cancelled any more, and
-/// for the calls before this one in its area.
-void Schedule::abandon() {
+void Schedule::leave() {
+  under_way_ = false;
+  if (area_call_ != nullptr) area_call_->leave();
   for (Entry& entry : steps_) {
     if (entry.request == nullptr) continue;
-    (void)p2p::cancel(*entry.request);
-    p2p::wait_complete(*entry.request);
-    (void)finished(entry);
+    try {
+      (void)p2p::cancel(*entry.request);
+      p2p::wait_complete(*entry.request);
+      (void)finished(entry);
+    } catch (const std::bad_alloc&) {
+      // of what moves meanwhile: nothing more can be done for this message
+    }
   }
-  if (area_call_ == nullptr) return;
-  area_call_->wait_for_turn();
-  (void)area_call_->abandon(true);
-  area_call_->end();
 }
 
 void Schedule::keep_type(Datatype* type) {
@@ -170,7 +164,6 @@ bool Schedule::may_advance() const {
   const auto look = area_call_->look();
   const Entry& entry = steps_[next_];
   if (entry.kind == Kind::attempt && entry.attempt->ready()) return true;
-  if (area_call_ == nullptr) return false;
   if (entry.kind == Kind::wait && area_call_->is_broken()) return true;
   if (!may_attempt_early()) return false;
   const auto early = std::find_if(early_.begin() + static_cast<std::ptrdiff_t>(next_early_), early_.end(),
@@ -225,15 +218,22 @@ void Schedule::note(Result result) {
   if (std::exchange(executes_, false)) add({.kind = Kind::started});
 }
 
+/// The result of starting a message. If it was not, its other rank waits for it.
+Result Schedule::started(Result result) {
+  if (!result.ok()) [[unlikely]]
+    lacks_message_ = true;
+  return result;
+}
+
 Result Schedule::run(Entry& entry) {
   switch (entry.kind) {
   case Kind::send:
-    return p2p::start_send(entry.a, entry.peer, entry.tag, *entry.communicator, p2p::SendMode::standard,
-                           entry.request, object::Channel::collective);
+    return started(p2p::start_send(entry.a, entry.peer, entry.tag, *entry.communicator,
+                                   p2p::SendMode::standard, entry.request, object::Channel::collective));
   case Kind::receive:
     if (entry.condition != nullptr && !*entry.condition) return {};
-    return p2p::start_receive(entry.a, entry.peer, entry.tag, *entry.communicator, entry.request,
-                              object::Channel::collective);
+    return started(p2p::start_receive(entry.a, entry.peer, entry.tag, *entry.communicator, entry.request,
+                                      object::Channel::collective));
   case Kind::copy: datatype::copy(entry.a, entry.b, std::min(entry.a.bytes(), entry.b.bytes())); return {};
   case Kind::reduce:
     datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
@@ -275,6 +275,7 @@ bool Schedule::advance(p2p::Completion& completion) {
     }
     if (!outcome_.ok()) [[unlikely]] {
       look_for_mismatch();
+      if (area_call_ != nullptr && lacks_message_) area_call_->give_up();
       for (Entry& other : steps_)
         if (other.request != nullptr) (void)p2p::cancel(*other.request);
       next_ = steps_.size();

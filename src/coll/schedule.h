@@ -77,6 +77,9 @@ public:
   bool advance(p2p::Completion& completion) override;
   bool watches_memory() const override { return area_call_ != nullptr; }
   bool may_advance() const override;
+  /// There is no memory for the rest of a call that has begun. No message may write into buffers that are about to be freed, and
+  /// nobody may wait for what this rank does not publish or send. Waits only for messages that cannot be cancelled any more.
+  void leave() override;
   std::string_view sentence() const override { return sentence_; }
 
 private:
@@ -130,12 +133,12 @@ private:
   }
   bool may_attempt_early() const;
   void look_for_mismatch();
-  void abandon();
   void add_attempt(Attempt* attempt, bool early);
   bool attempted(Entry& entry);
   void attempt_next_early();
   void keep_type(Datatype* type);
   Result run(Entry& entry);
+  Result started(Result result);
   bool finished(Entry& entry);
   void note(Result result);
 
@@ -153,6 +156,7 @@ private:
   std::unique_ptr<AreaCall, Destroy> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;
+  bool lacks_message_ = false; ///< one could not be started
   Result outcome_;
   std::string sentence_;
   std::vector<Datatype*> types_;

@@ -65,6 +65,7 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
   const Vectors vectors(call);
   const Chunks chunks = chunks_of_vector(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
+  exchange.call().owe_more();
   auto bytes_of = [&](Number index) { return chunks.bytes(index); };
   auto publish_one = [&](Number next) { return vectors.publish(exchange, chunks, next); };
   Number collected = 0;

@@ -34,6 +34,7 @@ Result alltoall_shared(CollectiveGroup& group, const Call& call) {
 
 Result alltoallv_shared(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   const int size = exchange.size(), rank = exchange.rank();
   const Buffer none{nullptr, 0, &byte_type()}; // for this rank itself
   std::vector<Buffer> parts;

@@ -40,6 +40,7 @@ Result gather_shared(CollectiveGroup& group, const Call& call) {
 
 Result gatherv_shared(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   const int size = exchange.size();
   if (exchange.rank() != call.root) {
     const PublishedParts own({call.send});

@@ -60,6 +60,7 @@ Result reduce_shared_shares(CollectiveGroup& group, const Call& call) {
   vectors.spare(call.root);
   const Chunks chunks = chunks_of_vector(call.send.bytes(), vectors.unit());
   Exchange exchange(group, call, chunks.count);
+  exchange.call().owe_more();
   return exchange_all(
       exchange, chunks.count, [&](Number index) { return chunks.bytes(index); },
       [=](Number index, const Room& room) {

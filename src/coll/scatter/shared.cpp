@@ -39,6 +39,7 @@ Result scatter_shared(CollectiveGroup& group, const Call& call) {
 
 Result scatterv_shared(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   const int size = exchange.size(), rank = exchange.rank();
   if (rank != call.root) {
     exchange.only_read();

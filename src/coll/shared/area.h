@@ -27,6 +27,7 @@
 #include "queue/sequence_flag.h"
 #include "segment/segment.h"
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <vector>
@@ -65,7 +66,8 @@ RankRange ranks_read(const Call& call, int rank, int size);
 /// the others; where ranks share processors, each wait costs them a turn (doc/adr/0023).
 inline constexpr Number ring_depth = 128;
 /// Flags of results. A rank raises them in the order of numbers, so one that a later number has raised tells that the
-/// earlier result was there, too. A rank that ends a call without its result has met an error that all who read it meet.
+/// earlier result was there, too. A rank that ends a call without its result has met an error that all who read it meet, or has
+/// ended the area.
 inline constexpr Number result_flags = 16;
 /// Data of up to this many bytes lies in the entry.
 inline constexpr MPI_Count inline_bytes = 96;
@@ -165,6 +167,11 @@ public:
   void end_turn() {
     end_publishing(ended_);
     ++ended_;
+  }
+  /// The call that was made last is gone before its turn, in an area that is broken.
+  void take_turn_back() {
+    --turns_;
+    publishing_ = std::min(publishing_, turns_);
   }
   /// Whether all calls before this one have published everything.
   bool may_publish(std::uint64_t turn) const { return turn == publishing_; }

@@ -38,6 +38,8 @@ public:
   /// Every number is a step of its own, in which ranks read different others: an entry of another step, of a rank that has made one
   /// call more or fewer, does not count as one of the same call. For collectives without a root.
   void tell_steps_apart() { has_steps_ = true; }
+  /// The other ranks rely on more of this rank than what it publishes: on results, on messages, or on its buffers.
+  void owe_more() { owes_more_ = true; }
   /// Lets the next call have its turn.
   void end() { area_.end_turn(); }
 
@@ -169,11 +171,12 @@ public:
 
   Number published() const { return published_; }
   Number finished() const { return finished_; }
+  bool is_over() const { return finished_ == count_ && published_ == count_; }
 
   /// After an error: declares whatever was not read as finished, and what was not published as failed, as far as that
   /// needs no wait unless `waits`. True once nothing remains. At this call's turn only.
   bool abandon(bool waits) {
-    if (finished_ == count_ && published_ == count_) return true;
+    if (is_over()) return true;
     part_ = Part::whole;
     area_.begin_failing();
     if (finished_ != count_) finish(count_ - 1);
@@ -183,6 +186,22 @@ public:
     }
     area_.end_failing();
     return true;
+  }
+
+  /// Ends the area: this rank takes no part in the rest of the call, of which others learn in no other way.
+  void give_up() { area_.give_up(description_); }
+  /// The rank leaves the call, which was made last and cannot be recorded to its end, and waits for nobody, since others may wait
+  /// for what it does next. They learn that from what it has not published yet. If they rely on more, or if that cannot be
+  /// published now (before this call's turn, or while its entry is being read), the area ends. What others still read lies in
+  /// slices, which are kept until all have finished, or in this rank's buffers: a rank looks after it has read those whether
+  /// the area has ended (single_copy.cpp), and that comes before the caller may change them.
+  [[gnu::cold]] void leave() {
+    const bool in_turn = is_turn(), told = in_turn && abandon(false);
+    if (!told || owes_more_) give_up();
+    if (in_turn)
+      end();
+    else
+      area_.take_turn_back();
   }
 
 private:
@@ -206,7 +225,7 @@ private:
   Description description_;
   Number count_, first_ = 0, published_ = 0, finished_ = 0;
   std::uint64_t turn_ = 0;
-  bool only_reads_ = false, has_steps_ = false;
+  bool only_reads_ = false, has_steps_ = false, owes_more_ = false;
   Part part_ = Part::whole;
   MPI_Count wanted_ = 0; ///< bytes that publish() was to publish
 };

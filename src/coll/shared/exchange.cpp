@@ -1,6 +1,8 @@
 // See exchange.h.
 #include "coll/shared/exchange.h"
 
+#include <exception>
+
 namespace near::coll {
 namespace {
 
@@ -68,7 +70,11 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
 
 Exchange::~Exchange() {
   if (!executed_) return;
-  call_->abandon(true); // does something only after an error
+  if (!call_->is_over()) [[unlikely]] {
+    // An exception is an error of this rank, of which the others learn in no other way.
+    if (std::uncaught_exceptions() != 0) call_->give_up();
+    call_->abandon(true);
+  }
   call_->end();
 }
 

@@ -14,7 +14,7 @@ public:
   void note(base::Result result) {
     if (result.ok() || !first_.ok()) return;
     first_ = result;
-    text_ = base::failure_text();
+    base::keep_failure_text(text_);
   }
   /// Returns it, and forgets it: a persistent call may be started again.
   base::Result take() {

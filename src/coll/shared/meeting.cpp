@@ -11,6 +11,7 @@ namespace {
 /// nobody.
 Result tell(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   const int size = exchange.size(), rank = exchange.rank();
   if (publishes(call, rank)) {
     NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
@@ -41,6 +42,7 @@ Result receive(CollectiveGroup& group, const Buffer& buffer, int from) {
 
 Result meet(CollectiveGroup& group, const Call& call) {
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
   for (int step = 1; step < exchange.size(); ++step)
     NEAR_TRY(exchange.wait((exchange.rank() + step) % exchange.size(), 0));
@@ -55,6 +57,7 @@ Result meet_meanwhile(Result (*algorithm)(CollectiveGroup&, const Call&), Collec
     return algorithm(group, call);
   }
   Exchange exchange(group, call, 1);
+  exchange.call().owe_more();
   NEAR_TRY(exchange.publish(0, [](std::byte*) {}));
   NEAR_TRY(algorithm(group, call));
   for (int step = 1; step < exchange.size(); ++step)

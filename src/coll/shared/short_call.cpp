@@ -61,10 +61,8 @@ void ShortCall::keep_types() {
 }
 
 ShortCall::~ShortCall() {
-  if (has_begun_) [[unlikely]] { // there was no memory for a request
-    (void)area_call_.abandon(true);
-    area_call_.end();
-  }
+  if (has_begun_) [[unlikely]] // there was no memory for a request
+    area_call_.leave();
   for (Datatype* type : types_)
     if (type != nullptr) datatype::release(type);
 }
@@ -102,7 +100,7 @@ bool ShortCall::may_advance() const {
 void ShortCall::note(Result result) {
   if (result.ok() || result.code() == AreaCall::not_yet.code()) return;
   outcome_ = result;
-  sentence_ = base::failure_text();
+  base::keep_failure_text(sentence_);
 }
 
 void ShortCall::execute(AreaCall::Part part) {

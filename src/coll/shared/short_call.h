@@ -40,6 +40,7 @@ public:
   bool advance(p2p::Completion& completion) override;
   bool watches_memory() const override { return true; }
   bool may_advance() const override;
+  void leave() override { area_call_.leave(); }
   std::string_view sentence() const override { return sentence_; }
 
 private:

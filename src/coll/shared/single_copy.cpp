@@ -45,7 +45,9 @@ bool is_readable(const Buffer& data) {
 } // namespace
 
 SingleCopies::SingleCopies(CollectiveGroup& group, const Call& call)
-    : group_(group), exchange_(group, call, 1), error_(std::make_shared<KeptError>()) {}
+    : group_(group), exchange_(group, call, 1), error_(std::make_shared<KeptError>()) {
+  exchange_.call().owe_more();
+}
 
 Result SingleCopies::expose(const Buffer& data, MPI_Count block) {
   std::byte* packed = nullptr;

@@ -5,18 +5,45 @@
 #include "coll/shared/area.h"
 
 #include <algorithm>
+#include <new>
 
 namespace near::coll {
+namespace {
+
+/// Whether `act` succeeds. Whoever waits for a slice must learn that there is none, so that is no exception.
+template <class Act>
+bool succeeds(Act act) {
+  try {
+    return act().ok();
+  } catch (const std::bad_alloc&) { return false; }
+}
+
+} // namespace
+
+bool Slices::add(const Slice& slice) {
+  return succeeds([&] { return slices_.push_back(slice), base::Result{}; });
+}
+
+bool Slices::reserve(Slice& made) {
+  return succeeds([&] {
+    void* memory = nullptr;
+    const base::Result result = source_.reserve(slices_.size(), memory, made.bytes);
+    made.memory = static_cast<std::byte*>(memory);
+    return result;
+  });
+}
+
+bool Slices::populate(const Slice& slice, std::size_t bytes) {
+  return succeeds([&] { return source_.populate(slice.memory, slice.bytes, bytes); });
+}
 
 bool Slices::grow() {
   if (no_more_slices_ || no_more_pages_) return false;
-  void* made = nullptr;
-  std::size_t had = 0;
-  if (!source_.reserve(slices_.size(), made, had).ok()) {
+  Slice slice;
+  if (!reserve(slice) || !add(slice)) {
     no_more_slices_ = true;
     return false;
   }
-  slices_.push_back(Slice{.memory = static_cast<std::byte*>(made), .bytes = had});
   next_ = slices_.size() - 1;
   return true;
 }
@@ -28,7 +55,7 @@ bool Slices::has_pages(Slice& slice, std::size_t bytes) {
   if (no_more_pages_) return false;
   // At least twice as many as before: a sweep through all sizes asks seldom.
   const std::size_t more = std::min<std::size_t>(std::max(bytes, 2 * slice.bytes), slice_bytes);
-  if (!source_.populate(slice.memory, slice.bytes, more).ok()) {
+  if (!populate(slice, more)) {
     no_more_pages_ = true;
     return false;
   }
@@ -49,18 +76,16 @@ bool Slices::make(std::size_t count, std::size_t bytes) {
 void Slices::extend_rotation(std::size_t bytes) {
   if (slices_.size() >= source_.rotation || bytes > most_rotating || no_rotation_) return;
   if (slices_.empty() || slices_[next_].area == nullptr) return;
-  void* made = nullptr;
-  std::size_t had = 0;
-  no_rotation_ = !source_.reserve(slices_.size(), made, had).ok();
+  Slice slice;
+  no_rotation_ = !reserve(slice);
   if (no_rotation_) return;
-  Slice slice{.memory = static_cast<std::byte*>(made), .bytes = had};
-  if (had < bytes) {
-    no_rotation_ = !source_.populate(slice.memory, had, bytes).ok();
+  if (slice.bytes < bytes) {
+    no_rotation_ = !populate(slice, bytes);
     if (no_rotation_) return;
     slice.bytes = bytes;
   }
-  next_ = slices_.size();
-  slices_.push_back(slice);
+  no_rotation_ = !add(slice);
+  if (!no_rotation_) next_ = slices_.size() - 1;
 }
 
 /// Room behind what one of this area's slices holds, for Source::packs. Free slices go first, so that ranks which exchange

@@ -103,6 +103,9 @@ private:
     return slice.area == &area && slice.used + bytes <= (source_.grows ? slice_bytes : slice.bytes);
   }
   bool grow();
+  bool add(const Slice& slice);
+  bool reserve(Slice& made);
+  bool populate(const Slice& slice, std::size_t bytes);
   void extend_rotation(std::size_t bytes);
   bool has_pages(Slice& slice, std::size_t bytes);
 

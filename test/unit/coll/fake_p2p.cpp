@@ -177,7 +177,8 @@ thread_local std::uint64_t own_polls = 0;
 /// The slices of this thread's rank.
 thread_local std::vector<std::unique_ptr<std::byte[]>> slice_memory;
 base::Result reserve_slice(std::size_t, void*& made, std::size_t&) {
-  if (slice_memory.size() == world->conditions.slices || me == world->conditions.without_slices)
+  const Conditions& given = world->conditions;
+  if (slice_memory.size() == (me == given.without_slices ? given.few_slices : given.slices))
     return base::fail(MPI_ERR_NO_MEM, "no more slices in this test");
   constexpr std::size_t line = 64, bytes = slice_bytes;
   slice_memory.push_back(std::make_unique<std::byte[]>(bytes + line));
@@ -206,6 +207,7 @@ base::Result populate_own_slice(std::byte*, std::size_t, std::size_t) {
 segment::Counters& counters() { return own_counters; }
 std::vector<Sent>& sent() { return own_sent; }
 std::uint64_t polls() { return own_polls; }
+std::size_t slices_made() { return slice_memory.size(); }
 
 namespace {
 
@@ -393,7 +395,7 @@ Result read_memory(const Communicator&, int, std::uint64_t address, const Buffer
 Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode,
                   Request*& made, Channel channel) {
   coll::test::sent().push_back({destination, buffer.bytes()});
-  auto* request = new Receive;
+  auto request = std::make_unique<Receive>();
   request->what = RequestKind::send;
   request->active = true;
   Parcel message{};
@@ -409,27 +411,27 @@ Result start_send(const Buffer& buffer, int destination, int tag, Communicator& 
     request->complete = true;
   } else {
     message.buffer = buffer;
-    message.sender = request;
+    message.sender = request.get();
   }
   auto& box = world->boxes[communicator.process_ids[destination].rank];
   std::lock_guard guard(world->lock);
   box.messages.push_back(std::move(message));
   box.change();
-  made = request;
+  made = request.release();
   return {};
 }
 
 Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
-  auto* request = new Receive;
+  auto request = std::make_unique<Receive>();
   request->what = RequestKind::receive;
   request->active = true;
   request->buffer = buffer;
   request->context = context_of(communicator, channel);
   request->source = source;
   request->tag = tag;
-  posted.push_back(request);
-  made = request;
+  posted.push_back(request.get());
+  made = request.release();
   return {};
 }
 
@@ -514,12 +516,13 @@ Request* finished_request() {
 }
 
 Result make_scheduled(Communicator*, std::unique_ptr<Schedule> schedule, bool persistent, Request*& made) {
-  auto* request = new Receive;
+  auto request = std::make_unique<Receive>(); // without memory for more, the schedule goes with it
   request->what = RequestKind::schedule;
   request->schedule = std::move(schedule);
   request->persistent = persistent;
-  made = request;
-  return persistent ? Result{} : start(*request);
+  if (!persistent) NEAR_TRY(start(*request));
+  made = request.release();
+  return {};
 }
 
 Result start(Request& base) {
@@ -527,12 +530,18 @@ Result start(Request& base) {
   request.active = true;
   request.complete = false;
   NEAR_TRY(request.schedule->begin());
-  if (request.schedule->advance(request.completion)) {
-    request.complete = true;
-    return {};
+  try {
+    if (request.schedule->advance(request.completion)) {
+      request.complete = true;
+      return {};
+    }
+    schedules.push_back(&request);
+  } catch (...) {
+    request.schedule->leave();
+    request.active = false;
+    throw;
   }
   request.running = true;
-  schedules.push_back(&request);
   return {};
 }
 

@@ -19,7 +19,8 @@ namespace near::coll::test {
 struct Conditions {
   std::size_t eager_bytes = 0;
   std::size_t slices = 2;  ///< number that each rank has for its area in shared memory
-  int without_slices = -1; ///< a rank that has none
+  int without_slices = -1; ///< a rank that has none, or so few:
+  std::size_t few_slices = 0;
   /// Ranks call different collectives, so some of their messages are never received.
   bool messages_remain = false;
   /// A rank that can read no other one's memory.
@@ -48,6 +49,8 @@ struct Sent {
 std::vector<Sent>& sent();
 /// How often the calling rank has called p2p::progress().
 std::uint64_t polls();
+/// How many slices the calling rank has made.
+std::size_t slices_made();
 /// What the calling rank has read in areas.
 segment::Counters& counters();
 /// The NUMA node of a rank: two nodes, whose ranks alternate irregularly.
