@@ -80,10 +80,15 @@ Result allreduce_shared_shares(CollectiveGroup& group, const Call& call) {
     if (collected < index && exchange.published() == index && !exchange.can_publish(bytes_of(index)))
       NEAR_TRY(collect());
     NEAR_TRY(exchange.publish_until(index, bytes_of, publish_one));
-    // A rank without memory for another slice does not publish this chunk before all have finished the one before, whose results
-    // do come without this chunk.
-    if (collected < index && !exchange.call().wait_for_all_or_results_before(index)) NEAR_TRY(collect());
-    NEAR_TRY(vectors.fold_shares(exchange, index, bytes_of(index)));
+    for (int step = 1; step < exchange.size(); ++step) {
+      const int from = (exchange.rank() + step) % exchange.size();
+      // A rank without memory for another slice does not publish this chunk before all have finished the one before, whose results
+      // do come without this chunk.
+      if (collected < index && !exchange.call().wait_for_entry_or_results_before(from, index))
+        NEAR_TRY(collect());
+      NEAR_TRY(vectors.fold_share(exchange, index, bytes_of(index), from));
+    }
+    exchange.publish_result(index);
     if (collected < index) NEAR_TRY(collect());
   }
   return collected < chunks.count ? collect() : Result{};

@@ -339,16 +339,16 @@ Result Area::wait_for_result(int rank, Number number) {
   return part.results[number % result_flags].flag.has(number) ? Result{} : broken();
 }
 
-bool Area::wait_for_all_or_results_before(Number number) {
-  auto all_others = [this](auto&& is_there) {
-    for (int rank = 0; rank < size(); ++rank)
-      if (rank != rank_ && !is_there(rank)) return false;
+bool Area::wait_for_entry_or_results_before(int rank, Number number) {
+  auto are_results_there = [&] {
+    for (int other = 0; other < size(); ++other)
+      if (other != rank_ && !has_result(other, number - 1)) return false;
     return true;
   };
   bool published = false;
   wait_until([&] {
-    published = all_others([&](int rank) { return waits_at_once(rank, number); });
-    return published || all_others([&](int rank) { return has_result(rank, number - 1); });
+    published = waits_at_once(rank, number);
+    return published || are_results_there();
   });
   return published;
 }

@@ -232,9 +232,9 @@ public:
   Result wait_for_result(int rank, Number number);
   /// Whether that would return without waiting, perhaps with an error.
   bool has_result(int rank, Number number) const;
-  /// Waits until all others have published `number`, or their results of the number before. Returns whether the former is true. An
-  /// error ends the wait, too.
-  bool wait_for_all_or_results_before(Number number);
+  /// Waits until the rank has published `number`, or all others their results of the number before. Returns whether the former is
+  /// true. An error ends the wait, too.
+  bool wait_for_entry_or_results_before(int rank, Number number);
 
   /// This rank has finished reading this number and all earlier ones.
   void finish(Number number);

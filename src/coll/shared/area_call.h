@@ -145,8 +145,8 @@ public:
   bool reads_result_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.has_result(rank, number(index));
   }
-  bool wait_for_all_or_results_before(Number index) {
-    return area_.wait_for_all_or_results_before(number(index));
+  bool wait_for_entry_or_results_before(int rank, Number index) {
+    return area_.wait_for_entry_or_results_before(rank, number(index));
   }
   /// The data of read() and read_result() if it is there already, to be fetched ahead; otherwise nullptr.
   const std::byte* find_data(int rank, Number index) const { return area_.find_data(rank, number(index)); }

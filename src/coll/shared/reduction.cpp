@@ -40,18 +40,20 @@ Result Vectors::fold_shares(Exchange& exchange, Number index, MPI_Count bytes) c
     for (int step = 1; step < size; ++step) NEAR_TRY(exchange.wait((own + step) % size, index));
     return {};
   }
-  const Share share = share_of(bytes, own, size);
-  const AreaCall* const call = &exchange.call();
-  const Vectors vectors = *this;
-  for (int step = 1; step < size; ++step)
-    NEAR_TRY(exchange.read((own + step) % size, index, share.bytes, [=](const std::byte* data) {
-      if (step + 1 < size)
-        fetch_ahead(call->find_data((own + step + 1) % size, index), share.begin, share.bytes);
-      std::byte* to = call->data(own, index) + share.begin;
-      vectors.combine(data + share.begin, to, to, share.bytes);
-    }));
+  for (int step = 1; step < size; ++step) NEAR_TRY(fold_share(exchange, index, bytes, (own + step) % size));
   exchange.publish_result(index);
   return {};
+}
+
+Result Vectors::fold_share(Exchange& exchange, Number index, MPI_Count bytes, int from) const {
+  const int own = exchange.rank(), next = (from + 1) % exchange.size();
+  const Share share = share_of(bytes, own, exchange.size());
+  const AreaCall* const call = &exchange.call();
+  return exchange.read(from, index, share.bytes, [=, vectors = *this](const std::byte* data) {
+    if (next != own) fetch_ahead(call->find_data(next, index), share.begin, share.bytes);
+    std::byte* to = call->data(own, index) + share.begin;
+    vectors.combine(data + share.begin, to, to, share.bytes);
+  });
 }
 
 Result Vectors::collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const {

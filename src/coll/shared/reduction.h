@@ -91,6 +91,8 @@ public:
   /// Reduces this rank's share in place, in its own piece or slice, and tells the others. Each share is reduced by one rank, in
   /// an order that depends on the rank alone.
   Result fold_shares(Exchange& exchange, Number index, MPI_Count bytes) const;
+  /// A step of that: adds what `from` contributes to this rank's share. The ranks behind this one come first.
+  Result fold_share(Exchange& exchange, Number index, MPI_Count bytes, int from) const;
   /// Copies all reduced shares.
   Result collect_shares(Exchange& exchange, Number index, MPI_Count bytes, std::byte* to) const;
 
