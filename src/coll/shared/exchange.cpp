@@ -63,6 +63,7 @@ Exchange::Exchange(CollectiveGroup& group, const Call& call, Number chunks)
     call_ = &schedule_->use_area(*group.area(), description, chunks);
     return;
   }
+  exceptions_ = std::uncaught_exceptions();
   call_ = &executed_.emplace(*group.area(), description, chunks);
   call_->begin();
   call_->wait_for_turn();
@@ -72,7 +73,7 @@ Exchange::~Exchange() {
   if (!executed_) return;
   if (!call_->is_over()) [[unlikely]] {
     // An exception is an error of this rank, of which the others learn in no other way.
-    if (std::uncaught_exceptions() != 0) call_->give_up();
+    if (std::uncaught_exceptions() > exceptions_) call_->give_up();
     call_->abandon(true);
   }
   call_->end();

@@ -152,6 +152,7 @@ public:
 
 private:
   std::optional<AreaCall> executed_;
+  int exceptions_ = 0; ///< under way when a call that is executed began: in a destructor of the program
   AreaCall* call_;
   Schedule* schedule_;
   Number ahead_, published_ = 0;
