@@ -312,7 +312,10 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
     if (auto short_call = ShortCall::make(call, communicator, *area, own))
       return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
   auto schedule = std::make_unique<Schedule>(form == Form::nonblocking);
-  if (area != nullptr) schedule->keep(call, communicator.size);
+  if (area != nullptr) {
+    schedule->keep(call, communicator.size);
+    schedule->set_area(*area, describe(call, facts_of(call, communicator.size).bytes));
+  }
   if (own != nullptr) schedule->keep(std::move(own));
   CollectiveGroup group(communicator, schedule.get(), area);
   NEAR_TRY(tell_machines(group, communicator, form));

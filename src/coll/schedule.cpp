@@ -31,15 +31,18 @@ Schedule::Step Schedule::add(Entry entry) {
 Schedule::Step Schedule::add_message(Entry entry) {
   const Step step = add(std::move(entry));
   if (executes_) {
-    note(run(steps_[step]));
+    note_executed(run(steps_[step]));
     steps_[step].kind = Kind::started;
   }
   return step;
 }
 
 void Schedule::leave() {
-  under_way_ = false;
-  if (area_call_ != nullptr) area_call_->leave();
+  under_way_ = executes_ = false;
+  if (area_call_ != nullptr)
+    area_call_->leave();
+  else
+    give_up();
   for (Entry& entry : steps_) {
     if (entry.request == nullptr) continue;
     try {
@@ -75,7 +78,11 @@ Schedule::Step Schedule::receive(const Buffer& buffer, int from, int tag, Commun
 }
 
 Result Schedule::wait(Step message) {
-  if (executes_ && finished(steps_[message])) return {};
+  if (executes_ && finished(steps_[message])) {
+    if (!outcome_.ok()) [[unlikely]]
+      stop_executing();
+    return {};
+  }
   executes_ = false;
   add({.kind = Kind::wait, .message = message});
   return {};
@@ -96,7 +103,7 @@ Result Schedule::finish_until(std::size_t remaining) {
 
 Result Schedule::add_local(Entry entry) {
   if (executes_)
-    note(run(entry));
+    note_executed(run(entry));
   else
     add(std::move(entry));
   return {};
@@ -147,6 +154,11 @@ void Schedule::keep(const Call& call, int size) {
 }
 
 void Schedule::keep(std::unique_ptr<AreaExtension> area) { own_area_ = std::move(area); }
+
+void Schedule::set_area(Area& area, const Description& call) {
+  area_ = &area;
+  description_ = place<Description>(call);
+}
 
 Result Schedule::begin() {
   if (under_way_) return {};
@@ -214,8 +226,27 @@ void Schedule::note(Result result) {
   if (result.ok() || !outcome_.ok()) return;
   outcome_ = result;
   base::keep_failure_text(sentence_);
-  // What is recorded after this relies on what has failed: advance() finds the failure before it does any of that.
+}
+
+/// The same for what is executed while the call is recorded.
+void Schedule::note_executed(Result result) {
+  if (result.ok()) return;
+  note(result);
+  stop_executing();
+}
+
+/// After a failure: what is recorded after this relies on what has failed, and advance() finds the failure before it does any of
+/// that.
+void Schedule::stop_executing() {
   if (std::exchange(executes_, false)) add({.kind = Kind::started});
+}
+
+/// Ends the area: others may wait for messages of this rank.
+void Schedule::give_up() {
+  if (area_call_ != nullptr)
+    area_call_->give_up();
+  else if (area_ != nullptr)
+    area_->give_up(*description_);
 }
 
 /// The result of starting a message. If it was not, its other rank waits for it.
@@ -275,7 +306,7 @@ bool Schedule::advance(p2p::Completion& completion) {
     }
     if (!outcome_.ok()) [[unlikely]] {
       look_for_mismatch();
-      if (area_call_ != nullptr && lacks_message_) area_call_->give_up();
+      if (lacks_message_) give_up();
       for (Entry& other : steps_)
         if (other.request != nullptr) (void)p2p::cancel(*other.request);
       next_ = steps_.size();

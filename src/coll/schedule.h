@@ -69,6 +69,8 @@ public:
   void keep(const Call& call, int size);
   /// Keeps the area of a persistent call.
   void keep(std::unique_ptr<AreaExtension> area);
+  /// The area that the ranks have, even if the call consists of messages only: it ends if this rank leaves the call.
+  void set_area(Area& area, const Description& call);
 
   // Running, by the progress engine (p2p/request.h).
   /// Goes back to the first step.
@@ -77,8 +79,8 @@ public:
   bool advance(p2p::Completion& completion) override;
   bool watches_memory() const override { return area_call_ != nullptr; }
   bool may_advance() const override;
-  /// There is no memory for the rest of a call that has begun. No message may write into buffers that are about to be freed, and
-  /// nobody may wait for what this rank does not publish or send. Waits only for messages that cannot be cancelled any more.
+  /// Ends a call that has begun, and for whose rest there is no memory: tells the other ranks what this one will not publish or
+  /// send, and cancels its messages, whose buffers the caller may free. Waits only for those that cannot be cancelled any more.
   void leave() override;
   std::string_view sentence() const override { return sentence_; }
 
@@ -128,7 +130,7 @@ private:
   bool executed(Ready& ready, Act& act) {
     executes_ = ready();
     if (!executes_) return false;
-    note(act());
+    note_executed(act());
     return true;
   }
   bool may_attempt_early() const;
@@ -141,6 +143,9 @@ private:
   Result started(Result result);
   bool finished(Entry& entry);
   void note(Result result);
+  void note_executed(Result result);
+  void stop_executing();
+  void give_up();
 
   /// A call of this many steps needs no memory but the schedule's own.
   static constexpr std::size_t usual_steps = 20, usual_bytes = 6 << 10;
@@ -149,10 +154,12 @@ private:
   std::pmr::vector<Entry> steps_{&arena_};
   std::pmr::vector<Step> early_{&arena_}; ///< steps that may be done before their turn
   std::size_t next_early_ = 0;
-  bool executes_;                           ///< what is recorded is done at once
-  bool under_way_;                          ///< begun while it was recorded, and not over
-  Step turn_ = 0;                           ///< the step that waits for the turn of the call in its area
-  std::unique_ptr<AreaExtension> own_area_; ///< of a persistent call
+  bool executes_;                            ///< what is recorded is done at once
+  bool under_way_;                           ///< begun while it was recorded, and not over
+  Step turn_ = 0;                            ///< the step that waits for the turn of the call in its area
+  std::unique_ptr<AreaExtension> own_area_;  ///< of a persistent call
+  Area* area_ = nullptr;                     ///< of all ranks, if they have one
+  const Description* description_ = nullptr; ///< of the call, there
   std::unique_ptr<AreaCall, Destroy> area_call_;
   std::vector<Step> pending_; ///< while recording: started, not yet waited for
   std::size_t next_ = 0;
