@@ -271,16 +271,21 @@ Result perform(const Call& call, Communicator& communicator) {
   return run(group, call);
 }
 
-/// Does `act`, a rank's part in the call. An exception may have ended it anywhere, even before it took its numbers in the area, so
-/// other ranks may wait for any of it, and would take this rank's next call for this one: the area ends.
+/// This rank has left a call, perhaps even before it took its numbers in the communicator's area. Other ranks may wait for any of
+/// it, and would take this rank's next call for this one: the area ends.
+[[gnu::cold]] [[gnu::noinline]] void end_area(const Call& call, Communicator& communicator) {
+  if (communicator.extension == nullptr) return;
+  if (Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get())
+    area->give_up(describe(call, facts_of(call, communicator.size).bytes));
+}
+
+/// Does `act`, a rank's part in the call, which an exception may end anywhere.
 template <class Act>
 Result take_part(const Call& call, Communicator& communicator, Act act) {
   try {
     return act();
   } catch (...) {
-    if (communicator.extension != nullptr)
-      if (Area* const area = static_cast<AreaExtension&>(*communicator.extension).area.get())
-        area->give_up(describe(call, facts_of(call, communicator.size).bytes));
+    end_area(call, communicator);
     throw;
   }
 }
@@ -309,8 +314,12 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
   std::unique_ptr<AreaExtension> own;
   NEAR_TRY(area_for(call, communicator, form, area, own));
   if (area != nullptr)
-    if (auto short_call = ShortCall::make(call, communicator, *area, own))
-      return p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
+    if (auto short_call = ShortCall::make(call, communicator, *area, own)) {
+      const Result result = p2p::make_scheduled(&communicator, std::move(short_call), persistent, made);
+      if (!result.ok() && !persistent) [[unlikely]]
+        end_area(call, communicator); // there is no memory for a request, so it has taken no number
+      return result;
+    }
   auto schedule = std::make_unique<Schedule>(form == Form::nonblocking);
   if (area != nullptr) {
     schedule->keep(call, communicator.size);
@@ -326,10 +335,12 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
 } // namespace
 
 Result run(const Call& call, Communicator& communicator) {
-  Result result;
-  if (run_straight(call, communicator, result)) [[likely]]
-    return result;
-  return take_part(call, communicator, [&] { return perform(call, communicator); });
+  return take_part(call, communicator, [&] {
+    Result result;
+    if (run_straight(call, communicator, result)) [[likely]]
+      return result;
+    return perform(call, communicator);
+  });
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {

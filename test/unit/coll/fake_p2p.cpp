@@ -147,6 +147,9 @@ void advance_schedules() {
   static thread_local bool inside = false;
   if (inside) return;
   inside = true;
+  const struct Scope {
+    ~Scope() { inside = false; }
+  } scope;
   for (std::size_t i = 0; i < schedules.size();) {
     Receive* request = schedules[i];
     if (request->schedule->advance(request->completion)) {
@@ -157,7 +160,6 @@ void advance_schedules() {
       ++i;
     }
   }
-  inside = false;
 }
 
 } // namespace
@@ -392,10 +394,21 @@ Result read_memory(const Communicator&, int, std::uint64_t address, const Buffer
   return {};
 }
 
+namespace {
+
+/// Like the real one, it reports a lack of memory as a failure.
+Result make_request(std::unique_ptr<Receive>& made) {
+  made.reset(new (std::nothrow) Receive);
+  return made != nullptr ? Result{} : base::fail(MPI_ERR_NO_MEM, "no memory for a request");
+}
+
+} // namespace
+
 Result start_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode,
                   Request*& made, Channel channel) {
   coll::test::sent().push_back({destination, buffer.bytes()});
-  auto request = std::make_unique<Receive>();
+  std::unique_ptr<Receive> request;
+  NEAR_TRY(make_request(request));
   request->what = RequestKind::send;
   request->active = true;
   Parcel message{};
@@ -423,7 +436,8 @@ Result start_send(const Buffer& buffer, int destination, int tag, Communicator& 
 
 Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel) {
-  auto request = std::make_unique<Receive>();
+  std::unique_ptr<Receive> request;
+  NEAR_TRY(make_request(request));
   request->what = RequestKind::receive;
   request->active = true;
   request->buffer = buffer;
@@ -500,6 +514,7 @@ Result cancel(Request& request) {
   std::lock_guard guard(world->lock);
   if (const auto at = std::find(posted.begin(), posted.end(), &request); at != posted.end()) {
     posted.erase(at);
+    request.completion.error = world->conditions.error_of_cancelled;
     request.complete = true;
   }
   for (auto& box : world->boxes)
@@ -516,7 +531,8 @@ Request* finished_request() {
 }
 
 Result make_scheduled(Communicator*, std::unique_ptr<Schedule> schedule, bool persistent, Request*& made) {
-  auto request = std::make_unique<Receive>(); // without memory for more, the schedule goes with it
+  std::unique_ptr<Receive> request; // without memory for more, the schedule goes with it
+  NEAR_TRY(make_request(request));
   request->what = RequestKind::schedule;
   request->schedule = std::move(schedule);
   request->persistent = persistent;

@@ -23,6 +23,8 @@ struct Conditions {
   std::size_t few_slices = 0;
   /// Ranks call different collectives, so some of their messages are never received.
   bool messages_remain = false;
+  /// What receives end with that are cancelled.
+  int error_of_cancelled = MPI_SUCCESS;
   /// A rank that can read no other one's memory.
   int without_reading = -1;
   /// The machine of each rank, of which those on one machine have an area; empty: all ranks have one.

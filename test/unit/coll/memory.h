@@ -12,4 +12,7 @@ public:
   FewAllocations& operator=(const FewAllocations&) = delete;
 };
 
+/// How many pieces of memory this thread has allocated.
+int allocations();
+
 } // namespace near::coll::test

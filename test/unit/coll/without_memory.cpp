@@ -1,40 +1,15 @@
 // Ranks whose memory ends in the middle of a collective: it fails there, and nobody waits for what does not come.
-#include "coll/schedule.h"
-#include "coll/shared/area.h"
-#include "forms.h"
+#include "without_memory.h"
+
 #include "memory.h"
 
 #include <algorithm>
 #include <barrier>
 #include <initializer_list>
-#include <new>
 #include <optional>
-#include <string>
-#include <vector>
 
 namespace near::coll::test {
 namespace {
-
-/// What a rank passes to the calls: blocks of `count` integers for each rank.
-struct Arguments {
-  Arguments(int size, MPI_Count elements)
-      : count(elements), out(static_cast<std::size_t>(elements * size)), in(out.size()),
-        counts(static_cast<std::size_t>(size), elements) {
-    for (int rank = 0; rank < size; ++rank) displacements.push_back(rank * elements);
-  }
-  Buffer sent() { return {out.data(), count, &type}; }
-  Buffer received() { return {in.data(), count, &type}; }
-  Blocks blocks(std::vector<int>& of) {
-    return {.address = of.data(),
-            .counts = Counts(counts.data()),
-            .displacements = Counts(displacements.data()),
-            .type = &type};
-  }
-  MPI_Count count;
-  Datatype& type = *datatype::find_datatype(MPI_INT);
-  std::vector<int> out, in;
-  std::vector<MPI_Count> counts, displacements;
-};
 
 struct NamedCall {
   const char* name;
@@ -43,8 +18,6 @@ struct NamedCall {
 
 /// In entries, in slices, and in several chunks; numbers of elements.
 constexpr MPI_Count all_lengths[] = {4, 2'000, 40'000};
-
-const datatype::Operation& summing() { return *datatype::find_operation(MPI_SUM); }
 
 constexpr NamedCall every_call[] = {
     {"barrier", [](Arguments&, const object::Communicator&, int) { return barrier_call(); }},
@@ -85,24 +58,24 @@ constexpr NamedCall every_call[] = {
                      int) { return alltoallv_call(with.blocks(with.out), with.blocks(with.in)); }},
 };
 
-/// Begins it, or does all of it if it is blocking. An exception is the entry points' MPI_ERR_NO_MEM.
-Result begin(const Call& call, object::Communicator& c, bool later, p2p::Request*& request) {
-  try {
-    return later ? start(call, c, request) : run(call, c);
-  } catch (const std::bad_alloc&) { return Result(MPI_ERR_NO_MEM); }
-}
+enum class Form {
+  blocking,
+  nonblocking,
+  behind_another
+}; // the latter: nonblocking, after one that is under way
 
-bool tells_of_memory(Result result) {
-  return result.ok() || result.code() == MPI_ERR_NO_MEM || result.code() == MPI_ERR_OTHER;
+constexpr const char* name_of(Form form) {
+  return form == Form::blocking ? "blocking" : form == Form::nonblocking ? "nonblocking" : "behind another";
 }
 
 /// Calls it with more and more memory at rank `poor`, until that is enough. A nonblocking call begins there first.
-void with_few_allocations(const NamedCall& named, int size, MPI_Count elements, int poor, bool later) {
+void with_few_allocations(const NamedCall& named, int size, MPI_Count elements, int poor, Form form) {
+  const bool later = form != Form::blocking;
   constexpr int most = 400;
   int allocations = 0;
   for (bool enough = false; !enough && allocations < most; ++allocations) {
     SCOPED_TRACE(base::format("{} of {} elements on {} ranks, {}, {} allocations at rank {}", named.name,
-                              elements, size, later ? "nonblocking" : "blocking", allocations, poor));
+                              elements, size, name_of(form), allocations, poor));
     std::barrier<> together(size);
     const Conditions conditions{.eager_bytes = 4096, .messages_remain = true};
     // Ranks may still read the buffers of one that has left a single copy, before they learn that it has.
@@ -110,13 +83,15 @@ void with_few_allocations(const NamedCall& named, int size, MPI_Count elements, 
     run_ranks(size, conditions, [&](object::Communicator& c) {
       Arguments& arguments = all[static_cast<std::size_t>(c.rank)];
       const Call call = named.make(arguments, c, 0);
-      p2p::Request* request = nullptr;
+      p2p::Request *request = nullptr, *earlier = nullptr;
       if (later && c.rank != poor) together.arrive_and_wait();
+      if (form == Form::behind_another) EXPECT_TRUE(tells_of_memory(start(barrier_call(), c, earlier)));
       std::optional<FewAllocations> few;
       if (c.rank == poor) few.emplace(allocations);
       Result result = begin(call, c, later, request);
       few.reset();
       if (later && c.rank == poor) together.arrive_and_wait();
+      if (earlier != nullptr) EXPECT_TRUE(tells_of_memory(wait(earlier)));
       if (request != nullptr) result = wait(request);
       EXPECT_TRUE(tells_of_memory(result)) << result.code();
       if (c.rank == poor) enough = result.ok();
@@ -146,12 +121,20 @@ TEST(without_memory, nobody_waits_for_a_nonblocking_call_that_cannot_be_made) {
     for (const NamedCall& named : every_call)
       for (int size : sizes_of_groups)
         for (MPI_Count elements : all_lengths)
-          for (int poor : {0, 1}) with_few_allocations(named, size, elements, poor, true);
+          for (int poor : {0, 1}) with_few_allocations(named, size, elements, poor, Form::nonblocking);
   };
   try_all("auto", 0, {2, 3});
   try_all("auto", 2, {3});
   try_all("scatter=single_copy,alltoall=single_copy", 0, {3});
   ASSERT_TRUE(configure("auto").ok());
+}
+
+/// Then it does not go straight.
+TEST(without_memory, nobody_waits_for_a_call_that_cannot_be_made_while_another_is_under_way) {
+  use_everything();
+  for (const NamedCall& named : every_call)
+    for (MPI_Count elements : all_lengths)
+      for (int poor : {0, 1}) with_few_allocations(named, 3, elements, poor, Form::behind_another);
 }
 
 /// In a blocking call that consists of messages, ranks do not look at the area while they wait for them.
@@ -161,8 +144,8 @@ TEST(without_memory, nobody_waits_in_an_area_for_a_rank_that_cannot_allocate) {
     ASSERT_TRUE(configure("scatter=single_copy,alltoall=single_copy", processors).ok());
     for (const NamedCall& named : every_call)
       for (int poor : {0, 1}) {
-        with_few_allocations(named, 2, all_lengths[0], poor, false);
-        for (MPI_Count elements : all_lengths) with_few_allocations(named, 3, elements, poor, false);
+        with_few_allocations(named, 2, all_lengths[0], poor, Form::blocking);
+        for (MPI_Count elements : all_lengths) with_few_allocations(named, 3, elements, poor, Form::blocking);
       }
   }
   ASSERT_TRUE(configure("auto").ok());
@@ -242,79 +225,6 @@ TEST(without_memory, long_blocks_of_a_gatherv_arrive_although_another_rank_has_n
           EXPECT_EQ(arguments.in[static_cast<std::size_t>(from * 40'000 + 39'999)], from);
       blocking(barrier_call(), c);
     });
-}
-
-Area& area_of_all(object::Communicator& c) { return *static_cast<AreaExtension&>(*c.extension).area; }
-
-/// As if there were no memory for its request: the call has published its vector, but its share of the sum is missing.
-TEST(without_memory, results_that_a_lost_call_owes_are_not_waited_for) {
-  make_types();
-  ASSERT_TRUE(configure("allreduce=shared_shares").ok());
-  std::barrier<> together(3);
-  run_ranks(3, Conditions{everything, 2}, [&](object::Communicator& c) {
-    Arguments arguments(c.size, 2'000);
-    const Call call =
-        allreduce_call(arguments.out.data(), arguments.in.data(), arguments.count, arguments.type, summing());
-    if (c.rank == 0) {
-      Schedule begun(true);
-      CollectiveGroup group(c, &begun, &area_of_all(c));
-      ASSERT_TRUE(run(group, call).ok());
-    }
-    together.arrive_and_wait();
-    if (c.rank != 0) {
-      EXPECT_EQ(run(call, c).code(), MPI_ERR_OTHER);
-      const std::string text(base::failure_text());
-      EXPECT_NE(text.find("rank 0 of this communicator has met an error in allreduce of 8000 bytes"),
-                std::string::npos)
-          << text;
-    }
-    EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
-  });
-  ASSERT_TRUE(configure("auto").ok());
-}
-
-/// The others join the call before it only once this rank has returned.
-TEST(without_memory, a_call_that_cannot_be_recorded_does_not_wait_for_the_calls_before_it) {
-  make_types();
-  std::barrier<> together(3);
-  run_ranks(3, Conditions{everything, 2}, [&](object::Communicator& c) {
-    Arguments arguments(c.size, 40'000);
-    if (c.rank != 0) together.arrive_and_wait();
-    p2p::Request* earlier = nullptr;
-    ASSERT_TRUE(start(barrier_call(), c, earlier).ok());
-    if (c.rank == 0) {
-      {
-        Schedule begun(true);
-        CollectiveGroup group(c, &begun, &area_of_all(c));
-        ASSERT_TRUE(run(group, allgather_call(arguments.sent(), arguments.received(), c)).ok());
-      }
-      together.arrive_and_wait();
-    }
-    EXPECT_TRUE(tells_of_memory(wait(earlier)));
-    EXPECT_EQ(run(barrier_call(), c).code(), MPI_ERR_OTHER);
-  });
-}
-
-/// It may publish already, for which it would make a slice.
-TEST(without_memory, nothing_is_made_when_a_call_is_asked_before_a_sleep) {
-  make_types();
-  run_ranks(3, Conditions{everything, 2}, [](object::Communicator& c) {
-    if (c.rank != 0) return;
-    Arguments arguments(c.size, 2'000);
-    p2p::Request* earlier = nullptr;
-    ASSERT_TRUE(start(barrier_call(), c, earlier).ok());
-    {
-      Schedule waiting(true);
-      CollectiveGroup group(c, &waiting, &area_of_all(c));
-      ASSERT_TRUE(run(group, allgather_call(arguments.sent(), arguments.received(), c)).ok());
-      EXPECT_TRUE(waiting.may_advance());
-      EXPECT_EQ(slices_made(), 0u);
-      p2p::Completion completion;
-      EXPECT_FALSE(waiting.advance(completion));
-      EXPECT_EQ(slices_made(), 1u);
-    }
-    EXPECT_EQ(wait(earlier).code(), MPI_ERR_OTHER); // the call is lost
-  });
 }
 
 } // namespace
