@@ -168,7 +168,7 @@ public:
     end_publishing(ended_);
     ++ended_;
   }
-  /// The call that was made last is gone before its turn, in an area that is broken.
+  /// The call that was made last leaves before its turn, in an area that is broken.
   void take_turn_back() {
     --turns_;
     publishing_ = std::min(publishing_, turns_);
@@ -179,7 +179,7 @@ public:
   void end_publishing(std::uint64_t turn) {
     if (turn == publishing_) ++publishing_;
   }
-  /// While it exists, the following questions change nothing.
+  /// While the returned object lives, the following questions allocate nothing.
   Slices::Look look() { return Slices::Look(slices_); }
   /// Whether prepare() would succeed without waiting.
   bool can_prepare(Number number, MPI_Count bytes);

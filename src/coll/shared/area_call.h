@@ -45,7 +45,7 @@ public:
 
   /// Whether it is this call's turn to publish, though perhaps not yet to read.
   bool may_publish() const { return area_.may_publish(turn_); }
-  /// While it exists, the questions whether a verb would wait change nothing.
+  /// While the returned object lives, ..._at_once() and can_publish() allocate nothing.
   Slices::Look look() const { return area_.look(); }
   /// If this call has published everything, lets the next one do so.
   void pass_on() {

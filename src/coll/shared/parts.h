@@ -36,8 +36,8 @@ public:
   ArrivingParts(CollectiveGroup& group, Exchange& exchange);
   /// Reads part number `part` of what rank `from` has published, unless it is a message.
   Result read(int from, int part, const Buffer& into);
-  /// The same for a rank that alone reads what `from` publishes: keeps the error, too, if that rank had no memory to publish
-  /// anything, and then sends nothing. The others, who do not learn of that, wait until this one has their messages.
+  /// Like read(), where this rank is the only reader of `from`. If `from` had no memory to publish, keeps that error and reads on:
+  /// the others do not learn of it, and wait until this rank has received their messages.
   Result read_alone(int from, int part, const Buffer& into);
   /// After read(): starts to receive it if it is one.
   Result start_receive(int from, const Buffer& into);
