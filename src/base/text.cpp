@@ -24,6 +24,8 @@ void replace_text(std::string& text, Make make) noexcept {
     text = make();
   } catch (const std::bad_alloc&) {
     text.assign("out of memory"); // fits into any string
+  } catch (const std::exception&) {
+    text.assign("no message"); // a format that does not fit its arguments: the compiler refuses those
   }
 }
 

@@ -50,7 +50,7 @@ void Schedule::leave() {
       p2p::wait_complete(*entry.request);
       (void)finished(entry);
     } catch (const std::bad_alloc&) {
-      // of what moves meanwhile: nothing more can be done for this message
+      continue; // of what moves meanwhile: nothing more can be done for this message
     }
   }
 }

@@ -14,6 +14,12 @@
 namespace near::copy {
 namespace {
 
+/// The bytes of `from` in this order. With a mask of all bytes, since GCC's intrinsic without one reads a register that it takes for
+/// uninitialized.
+__m512i permuted(__m512i order, __m512i from) {
+  return _mm512_maskz_permutexvar_epi8(~__mmask64{0}, order, from);
+}
+
 /// The mask of the first `bytes` bytes, 1 to 64.
 __mmask64 first_bytes(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - bytes); }
 
@@ -39,10 +45,10 @@ unsigned bytes_beyond(const std::byte* at, __mmask64 mask) {
                  before_from = crosses_page(from) ? bytes_beyond(from, loaded) : 0;
   alignas(64) std::uint8_t lanes[Window::width];
   for (unsigned i = 0; i < Window::width; ++i) lanes[i] = static_cast<std::uint8_t>(i - before_to);
-  order = _mm512_permutexvar_epi8(_mm512_load_si512(lanes), order);
+  order = permuted(_mm512_load_si512(lanes), order);
   order = _mm512_add_epi8(order, _mm512_set1_epi8(static_cast<char>(before_from)));
   const __m512i given = _mm512_maskz_loadu_epi8(loaded << before_from, from - before_from);
-  _mm512_mask_storeu_epi8(to - before_to, stored << before_to, _mm512_permutexvar_epi8(order, given));
+  _mm512_mask_storeu_epi8(to - before_to, stored << before_to, permuted(order, given));
 }
 
 /// A window in registers.
@@ -64,7 +70,7 @@ struct Held {
                                    __mmask64 store) const {
     std::byte *const from = packs ? strided + at : bytes + packed, *const to =
                                                                        packs ? bytes + packed : strided + at;
-    _mm512_mask_storeu_epi8(to, store, _mm512_permutexvar_epi8(order, _mm512_maskz_loadu_epi8(load, from)));
+    _mm512_mask_storeu_epi8(to, store, permuted(order, _mm512_maskz_loadu_epi8(load, from)));
   }
   void copy_with_care(std::byte* bytes, std::byte* strided, __mmask64 load, __mmask64 store) const {
     std::byte *const from = packs ? strided + at : bytes + packed, *const to =

@@ -129,6 +129,7 @@ bool handle(Peer& peer, Packet& packet) {
   case Message::closed: return peer.closed = state().some_will_not_be_received = true;
   case Message::leaving:
     peer.closed = state().some_will_not_be_received = true;
+    peer.lost = false;         // it ends as it should
     send(peer, Message::seen); // the last message to it
     return peer.leaves = true;
   case Message::seen: return peer.seen = true;

@@ -128,8 +128,8 @@ struct Peer : transport::Peer {
   bool lost =
       false; ///< it cannot be reached, or has died; it fails when the network has released its buffers
   bool failed = false;               ///< transport::fail() was called
-  std::uint64_t releasing_since = 0; ///< when it was found lost,
-  std::uint32_t releasing_looks = 0; ///< and how many looks have seen that
+  std::uint64_t releasing_since = 0; ///< when it was first found lost while the network used buffers for it
+  std::uint32_t releasing_looks = 0; ///< how many looks have found it so
   /// Whether it will take nothing more.
   bool is_gone() const { return leaves || failed; }
 };

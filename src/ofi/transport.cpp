@@ -26,6 +26,9 @@ constexpr std::uint64_t quiet_interval_ns = 20'000;
 /// was reset delivers what had come, and ends them; one that is silent does not, but delivers nothing either.
 constexpr std::uint64_t longest_release_ns = 100'000'000;
 constexpr std::uint32_t least_releasing_looks = 64;
+/// After this time and half as many looks, receives are cancelled whose messages have not begun to come: nothing else ends them. Not
+/// earlier, since a message that nobody receives blocks what has come behind it.
+constexpr std::uint64_t until_cancelled_ns = 20'000'000;
 
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
@@ -124,14 +127,13 @@ bool uses_buffers(const Peer& peer) {
 
 /// Whether a lost peer may fail, which gives all buffers back: the network has finished with them, or it is silent.
 bool is_released(Peer& peer) {
+  peer.lost = true; // nothing more is sent to it
+  if (!uses_buffers(peer)) return true;
   const std::uint64_t now = os::monotonic_ns();
-  if (peer.releasing_looks++ == 0) {
-    peer.lost = true; // nothing new begins
-    peer.releasing_since = now;
-    cancel_unasked(peer);
-  }
-  return !uses_buffers(peer) ||
-         (now - peer.releasing_since >= longest_release_ns && peer.releasing_looks >= least_releasing_looks);
+  if (peer.releasing_looks++ == 0) peer.releasing_since = now;
+  const std::uint64_t for_ns = now - peer.releasing_since;
+  if (for_ns >= until_cancelled_ns && peer.releasing_looks >= least_releasing_looks / 2) cancel_unasked(peer);
+  return for_ns >= longest_release_ns && peer.releasing_looks >= least_releasing_looks;
 }
 
 /// Looks which peers have died since the last time. A process that died before this one has sent it anything becomes a peer
@@ -153,7 +155,8 @@ void look_for_deaths() {
     else
       self.looks_for_deaths = true;
   }
-  for (Peer* peer : released) transport::fail(*peer);
+  for (Peer* peer : released)
+    if (!peer->is_gone()) transport::fail(*peer); // the failure of another one may have made progress
 }
 
 bool has_work(const State& self) {

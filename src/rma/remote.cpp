@@ -37,7 +37,7 @@ public:
     if (remote_ != nullptr) remote_->advance();
     return remote_ == nullptr;
   }
-  void leave() { remote_ = nullptr; }
+  void retire() { remote_ = nullptr; }
 
 private:
   Remote* remote_;
@@ -54,7 +54,7 @@ Remote::~Remote() { end_agent(); }
 /// The progress engine destroys the agent the next time it runs.
 void Remote::end_agent() {
   if (agent_ == nullptr) return;
-  std::exchange(agent_, nullptr)->leave();
+  std::exchange(agent_, nullptr)->retire();
   MPI_Request handle = p2p::public_handle(*request_);
   p2p::free_request(handle, *request_);
 }

@@ -96,7 +96,7 @@ private:
 };
 
 /// Runs of packets (PacketPool::run) that fragments from a peer have brought, for fragments to it, while long messages go both ways.
-/// The one that was kept last is used first. Returned once nothing is left to send.
+/// The one that was kept last is used first. They are returned once nothing is left to send, and before the process sleeps.
 class KeptRuns {
 public:
   static constexpr std::uint32_t most = 8;

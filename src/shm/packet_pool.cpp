@@ -103,14 +103,15 @@ bool PacketPool::has_long_turn(std::uint64_t on_their_way) const {
   return on_their_way >= many_bytes && count_ >= packets_in_long_turn();
 }
 
-void PacketPool::fragment_left(std::uint64_t on_their_way) {
+void PacketPool::fragment_left(std::uint64_t on_their_way, std::uint32_t packets) {
   if (on_their_way < adds_packets || has_long_turn(on_their_way)) return;
-  uses_since_growth_ += uses_in_long_turn;
+  uses_since_growth_ += packets * uses_in_long_turn;
   if (uses_since_growth_ >= uses_before_growth) grow();
 }
 
 PacketPool::Taken PacketPool::take_run() {
   const std::uint32_t end = std::min(count_, packets_in_long_turn());
+  if (end < reserve + run) return {};
   // Each group once, and the rest of the current one before.
   for (std::uint32_t looks = (end - reserve + group - 1) / group + 1; looks != 0; --looks) {
     static_assert(run == 4 && group % run == 0);
@@ -126,11 +127,14 @@ PacketPool::Taken PacketPool::take_run() {
   return {};
 }
 
-/// Gives the packets of a run one generation, which none of them has.
+/// Gives the packets of a run one generation, which none of them has: the first one, if one of them is new (OutgoingPacket::is_new).
 PacketPool::Taken PacketPool::mark_run(std::uint32_t first) {
   const auto generations = std::span(generations_).subspan(first, run);
-  std::uint8_t next = generations[0];
-  while (std::find(generations.begin(), generations.end(), next) != generations.end()) ++next;
+  auto has = [&](std::uint8_t each) {
+    return std::find(generations.begin(), generations.end(), each) != generations.end();
+  };
+  std::uint8_t next = has(0) ? 1 : generations[0];
+  while (has(next)) ++next;
   std::fill(generations.begin(), generations.end(), next);
   return {first, next};
 }

@@ -39,7 +39,7 @@ public:
   /// large messages make progress even while unexpected messages hold all other packets.
   static constexpr std::uint32_t reserve = 8;
 
-  /// So many packets side by side are a run, which one fragment may fill (doc/adr/0052).
+  /// The number of adjacent packets in a run, which one fragment may fill (doc/adr/0052).
   static constexpr std::uint32_t run = 4;
 
   struct Taken {
@@ -64,8 +64,10 @@ public:
   /// receiver, one of the first packets), otherwise any free one of the reserve. The result converts to false if there is
   /// none.
   Taken take_for_fragment(std::uint64_t on_their_way);
-  /// Whether so many bytes are on their way to a process that their fragments should be runs.
-  static bool uses_runs(std::uint64_t on_their_way) { return on_their_way >= many_bytes; }
+  /// Whether fragments should fill runs while so many bytes are on their way to a process. Not if packets are as long themselves.
+  bool uses_runs(std::uint64_t on_their_way) const {
+    return on_their_way >= many_bytes && packet_bytes_ * run <= longest_run;
+  }
   /// Takes a run for such a fragment. The result, the first of its packets, converts to false if there is none.
   Taken take_run();
   /// Returns a run, as put_back() does.
@@ -75,8 +77,8 @@ public:
   /// Whether so many bytes are on their way to a process, in one message or in several, and there are so many packets,
   /// that fragments can rotate through more of them than a second-level cache holds.
   bool has_long_turn(std::uint64_t on_their_way) const;
-  /// Call after a fragment has been sent: if very many bytes are on their way, this adds packets until has_long_turn().
-  void fragment_left(std::uint64_t on_their_way);
+  /// Call after a fragment in so many packets has been sent: if very many bytes are on their way, this adds packets until has_long_turn().
+  void fragment_left(std::uint64_t on_their_way, std::uint32_t packets);
   /// Returns a packet that was taken and not sent, or that has come back in a message (kept_packets.h).
   void put_back(Taken taken) { flags_[taken.packet].give_back(taken.generation); }
 
@@ -110,6 +112,8 @@ private:
   static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 2u << 20;
   /// With this many, they add packets until there are enough for that: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
+
+  static constexpr std::uint64_t longest_run = 64u << 10;
 
   std::uint32_t packets_in_long_turn() const { return static_cast<std::uint32_t>(long_turn / packet_bytes_); }
   Taken mark(std::uint32_t packet) { return {packet, ++generations_[packet]}; }

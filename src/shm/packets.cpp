@@ -141,7 +141,7 @@ void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& pack
 void put_back(Peer& peer, const OutgoingPacket& packet) {
   const PacketReference reference = from_the_other_side(packet.reference);
   if (reference.is_run) {
-    if (!packet.was_kept) return return_run(peer, reference);
+    if (!packet.was_kept || peer.kept_runs.is_full()) return return_run(peer, reference);
     ++engine().kept_packets;
     return peer.kept_runs.push(reference);
   }

@@ -44,7 +44,8 @@ void put_back(Peer& peer, const OutgoingPacket& packet);
 void return_packet(Peer& from, const PacketReference& reference);
 /// Keeps the packet if its message may be answered; otherwise returns it together with those kept earlier.
 [[gnu::noinline]] void keep_packet(Peer& from, const PacketReference& reference);
-/// The same for the packet or the run of a fragment that goes home.
+/// Call once a fragment that goes home has been read: keeps its run for the next fragment to the peer, or returns the packet or the run
+/// to its owner.
 [[gnu::noinline]] void return_fragment(Peer& from, const PacketReference& reference);
 /// Call once a packet that a message from this peer has brought has been read.
 inline void done_with_packet(Peer& from, const PacketReference& reference) {

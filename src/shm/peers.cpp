@@ -25,13 +25,13 @@ namespace {
   peer.packets = memory::space().segment.at<std::byte>(control.packets);
   peer.packet_flags = memory::space().segment.at<PacketFlag>(control.packet_flags);
   peer.packet_bytes = control.packet_bytes;
-  // All others together keep at most two thirds of this process's packets, if they have as many.
+  // All others together keep at most two thirds of this process's packets one by one, if they have as many, and two ninths in runs.
   if (row != self.row && self.job_size > 1) {
     const std::uint32_t most =
         (static_cast<std::uint32_t>(segment::first_packets(job_shape())) - PacketPool::reserve) * 2 / 3 /
         (self.job_size - 1);
     peer.kept.set_limit(most);
-    peer.kept_runs.set_limit(most / (2 * PacketPool::run));
+    peer.kept_runs.set_limit(most / (3 * PacketPool::run));
   }
   peer.operations = &operations;
   peer.send.doorbell = &control.doorbell;

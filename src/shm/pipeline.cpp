@@ -38,21 +38,22 @@ std::uint64_t fragment_bytes_of(const Peer& peer, std::uint64_t bytes) {
 /// RTS.
 constexpr std::uint64_t prefix_bytes = 64u << 10;
 constexpr int most_trust = 4;
-/// Between two polls for messages each of a peer's queues sends so many fragments divided by the number of peers, but at least
+/// Between two polls for messages each of a peer's queues sends so many packets divided by the number of peers, but at least
 /// `least_per_round`. Where messages go both ways, copies in a row are faster than copies in turns.
-constexpr std::size_t fragments_per_round = 16, least_per_round = 4;
+constexpr std::size_t packets_per_round = 16, least_per_round = 4;
 
-/// Sends one fragment of the transfer. Returns false if there is no free packet or slot.
-bool send_fragment(Transfer& transfer) {
+/// Sends one fragment of the transfer. Returns in how many packets; 0 if there is no free packet or slot.
+std::uint32_t send_fragment(Transfer& transfer) {
   Peer& peer = peer_of(transfer);
   OutgoingPacket packet = take_packet_for_fragment(peer, transfer);
-  if (!packet) return false;
+  if (!packet) return 0;
+  const std::uint32_t packets = packet.reference.is_run ? PacketPool::run : 1;
   const std::uint64_t bytes = packet.reference.bytes;
   NEAR_KILL_POINT("fragment-taken");
   auto claim = claim_slot(peer);
   if (!claim) {
     put_back(peer, packet);
-    return false;
+    return 0;
   }
   pack_into(peer, peer.fragment_stores, packet, transfer.buffer, transfer.position, bytes);
   NEAR_KILL_POINT("fragment-filled");
@@ -66,9 +67,9 @@ bool send_fragment(Transfer& transfer) {
   *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
   send_claimed(peer, std::move(claim));
   NEAR_KILL_POINT("fragment-sent");
-  engine().packets.fragment_left(bytes_on_their_way(peer, transfer));
+  engine().packets.fragment_left(bytes_on_their_way(peer, transfer), packets);
   transfer.position += bytes;
-  return true;
+  return packets;
 }
 
 /// Receiver: copies a fragment into the receive buffer. An eager prefix may have more bytes than that buffer.
@@ -118,15 +119,16 @@ void finish_packing(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
-/// Sends up to `most` fragments of the queue's first transfers. Returns true if it has sent any.
+/// Sends fragments of the queue's first transfers, until they have taken `most` packets. Returns true if it has sent any.
 bool send_some(FragmentQueue& queue, std::size_t most) {
   bool moved = false;
-  for (std::size_t fragment = 0; fragment < most && queue.first != nullptr;) {
+  for (std::size_t sent = 0; sent < most && queue.first != nullptr;) {
     Transfer& transfer = *queue.first;
     if (transfer.position < transfer.bytes) {
-      if (!send_fragment(transfer)) break;
+      const std::uint32_t packets = send_fragment(transfer);
+      if (packets == 0) break;
       moved = true;
-      ++fragment;
+      sent += packets;
     }
     if (transfer.position < transfer.bytes) continue;
     queue.pop();
@@ -146,7 +148,7 @@ void send_prefix(Peer& peer, Transfer& transfer) {
   peer.prefix_out = &transfer;
   transfer.remote_cookie = 0;
   transfer.fragment_bytes = fragment_bytes_of(peer, transfer.bytes);
-  while (transfer.position < std::min(transfer.bytes, prefix_bytes) && send_fragment(transfer)) {}
+  while (transfer.position < std::min(transfer.bytes, prefix_bytes) && send_fragment(transfer) != 0) {}
   NEAR_KILL_POINT("prefix-sent");
 }
 
@@ -218,7 +220,7 @@ void handle_cts(Arrival& arrival) {
 bool send_fragments() {
   auto& peers = engine().fragment_peers;
   const std::size_t most =
-      std::max(fragments_per_round / std::max<std::size_t>(peers.size(), 1), least_per_round);
+      std::max(packets_per_round / std::max<std::size_t>(peers.size(), 1), least_per_round);
   bool moved = false;
   for (std::size_t i = 0; i < peers.size();) {
     Peer& peer = *peers[i];

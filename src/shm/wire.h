@@ -43,8 +43,8 @@ struct PacketReference {
   std::uint8_t generation;
   bool is_receivers;      ///< the packet is the receiver's own
   bool goes_home = false; ///< its receiver does not keep it as a packet (KeptPackets)
-  /// It is the first of PacketPool::run packets side by side, which hold one fragment and have one generation. Goes home, unless
-  /// it is kept as a run (KeptRuns).
+  /// It is the first of PacketPool::run packets side by side, which hold one fragment and have one generation. `goes_home` is set,
+  /// too, but its receiver may keep it as a run (KeptRuns).
   bool is_run = false;
 };
 

@@ -80,21 +80,21 @@ TEST_F(Pool, long_messages_add_packets_until_they_can_rotate_through_enough) {
   constexpr std::uint32_t enough = (2u << 20) / packet_bytes;
   for (int i = 0; i < 100'000; ++i) {
     EXPECT_FALSE(pool_.has_long_turn(4u << 20));
-    pool_.fragment_left((4u << 20) - 1);
+    pool_.fragment_left((4u << 20) - 1, 1);
   }
   EXPECT_EQ(pool_.count(), first_packets);
   int fragments = 0;
   while (!pool_.has_long_turn(4u << 20)) {
     ASSERT_LT(++fragments, 100'000);
     use(pool_.take_for_fragment(4u << 20));
-    pool_.fragment_left(4u << 20);
+    pool_.fragment_left(4u << 20, 1);
   }
   EXPECT_EQ(pool_.count(), enough);
   EXPECT_GE(fragments, 250 * static_cast<int>(enough - first_packets)) << "each packet costs a system call";
   EXPECT_FALSE(pool_.has_long_turn((2u << 20) - 1));
   for (int i = 0; i < 10'000; ++i) {
     EXPECT_TRUE(pool_.has_long_turn(2u << 20));
-    pool_.fragment_left(4u << 20);
+    pool_.fragment_left(4u << 20, 1);
     use(pool_.take_for_fragment(4u << 20));
   }
   EXPECT_EQ(pool_.count(), enough);
@@ -208,7 +208,7 @@ TEST_F(Runs, need_all_of_their_packets) {
     singles.push_back(single);
     if (pool_.count() > first_packets) break;
   }
-  // Of each run one packet is still out.
+  // One packet of each run is still out.
   for (PacketPool::Taken single : singles)
     if (single.packet % PacketPool::run != 2) use(single);
   for (int i = 0; i < 10; ++i) EXPECT_FALSE(pool_.take_run());
@@ -225,6 +225,22 @@ TEST_F(Runs, that_were_not_sent_can_be_taken_again) {
   ASSERT_TRUE(again);
   EXPECT_EQ(again.packet, all[1].packet);
   EXPECT_FALSE(pool_.take_run());
+}
+
+TEST_F(Runs, are_not_made_of_packets_that_are_long_themselves) {
+  EXPECT_TRUE(pool_.uses_runs(2u << 20));
+  EXPECT_FALSE(pool_.uses_runs((2u << 20) - 1));
+  PacketPool long_ones;
+  std::vector<PacketFlag> flags(first_packets);
+  long_ones.build(memory_, flags.data(), first_packets, first_packets, 512u << 10);
+  EXPECT_FALSE(long_ones.uses_runs(1u << 30));
+  EXPECT_FALSE(long_ones.take_run()) << "2 MiB of these packets are not more than the reserve";
+}
+
+TEST_F(Runs, count_as_their_packets_for_growth) {
+  const std::uint32_t before = pool_.count();
+  for (int i = 0; i < 64; ++i) pool_.fragment_left(4u << 20, PacketPool::run);
+  EXPECT_EQ(pool_.count(), before + 1);
 }
 
 } // namespace

@@ -40,7 +40,8 @@ TEST(Runs_of_packets, are_kept_while_long_messages_go_both_ways) {
                     next.reference.bytes == 4 * other.packet_bytes && other.kept_runs.empty(),
                 "and the next fragment takes it");
         put_back(other, next);
-        require(!other.kept_runs.empty() && shm::engine().kept_packets == 1, "if it is sent");
+        require(!other.kept_runs.empty() && shm::engine().kept_packets == 1,
+                "a run that was not sent is kept again");
         return_kept_runs(other);
         require(is_back() && other.kept_runs.empty() && shm::engine().kept_packets == 0, "then it goes home");
 
