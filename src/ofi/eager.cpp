@@ -59,13 +59,13 @@ bool affords(const Peer& peer, std::uint32_t credits) {
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
-  // A lost peer fails soon, and then so does the message, which is announced. It may have no address, and providers do not check for that.
+  // A lost peer fails soon, and so does the message once it is announced.
   if (peer.lost && !peer.is_gone()) return Eager::refused;
   if (envelope.bytes > longest_body()) return send_unasked(peer, envelope, buffer, waiter);
   if (!affords(peer, credits_for(envelope.bytes))) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
-  if ((borrow || may_stay(peer)) && !peer.is_gone() && !peer.lost) {
+  if ((borrow || may_stay(peer)) && !peer.is_gone()) {
     if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
     send_awaited(peer, envelope, buffer, borrow, *waiter);
     return Eager::waits;
@@ -76,6 +76,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   };
   constexpr std::size_t longest = 256;
   const std::size_t bytes = sizeof(Frame) + envelope.bytes;
+  // A peer that has left may be lost, too, and have no address; providers do not check for that.
   if (bytes <= std::min(longest, self.endpoint.inject_limit()) && peer.out.empty() && is_open(peer) &&
       !peer.lost) {
     alignas(Frame) std::array<std::byte, longest> message;

@@ -125,9 +125,8 @@ struct Peer : transport::Peer {
   bool closed = false;  ///< it posts no more receives
   bool leaves = false;  ///< it has sent everything, and needs nothing
   bool seen = false;    ///< it has received everything, up to our `leaving`
-  bool lost =
-      false; ///< it cannot be reached, or has died; it fails when the network has released its buffers
-  bool failed = false;               ///< transport::fail() was called
+  bool lost = false;    ///< unreachable or dead: it fails once the network has released all buffers
+  bool failed = false;  ///< transport::fail() was called
   std::uint64_t releasing_since = 0; ///< when it was first found lost while the network used buffers for it
   std::uint32_t releasing_looks = 0; ///< how many looks have found it so
   /// Whether it will take nothing more.
