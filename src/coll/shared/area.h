@@ -212,6 +212,18 @@ public:
   }
   /// Whether wait() would return without waiting, perhaps with an error.
   bool waits_at_once(int rank, Number number) const;
+  /// Whether done() is true, or becomes so in less time than it takes to make a request and find it again. Does not wait where ranks
+  /// share processors.
+  template <class Done>
+  bool happens_soon(Done&& done) const {
+    if (done()) return true;
+    if (looks_seldom_) return false;
+    for (int check = 0; check < short_checks; ++check) {
+      base::cpu_relax();
+      if (done()) return true;
+    }
+    return false;
+  }
   /// The rank's data of a number that wait() has returned, or that this rank has prepared.
   std::byte* data(int rank, Number number) const;
   /// The same for a number that wait() may not have returned, to be fetched ahead; nullptr while it is not there.
@@ -286,6 +298,7 @@ public:
   std::uint64_t waits() const { return waits_; }
 
 private:
+  static constexpr int short_checks = 16; ///< some 250 ns
   Entry& entry(int rank, Number number) const {
     return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
   }

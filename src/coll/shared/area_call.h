@@ -19,9 +19,8 @@ public:
   /// A call that has taken this number, its only one, while no other one was under way, and has published what it has to.
   struct Published {};
   AreaCall(Area& area, const Description& description, Number number, Published)
-      : area_(area), description_(description), count_(1), first_(number), published_(1) {
-    Number none;
-    turn_ = area_.take_turn(0, none);
+      : area_(area), description_(description), count_(1) {
+    begin(number, Published{});
   }
   AreaCall(AreaCall&&) = default; // the area knows a call by its turn only
   AreaCall(const AreaCall&) = delete;
@@ -31,6 +30,13 @@ public:
   void begin() {
     turn_ = area_.take_turn(count_, first_);
     published_ = only_reads_ ? count_ : 0;
+    finished_ = 0;
+  }
+  void begin(Number number, Published) {
+    Number none;
+    turn_ = area_.take_turn(0, none);
+    first_ = number;
+    published_ = 1;
     finished_ = 0;
   }
   bool is_turn() const { return area_.is_turn(turn_); }
@@ -52,7 +58,7 @@ public:
     if (published_ == count_) area_.end_publishing(turn_);
   }
 
-  const Area& area() const { return area_; }
+  Area& area() const { return area_; }
   int rank() const { return area_.rank(); }
   int size() const { return area_.size(); }
   Number count() const { return count_; }
@@ -130,6 +136,10 @@ public:
   void count_read(int rank, MPI_Count bytes) { area_.count_read(rank, bytes); }
   bool reads_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.waits_at_once(rank, number(index));
+  }
+  template <class Done>
+  bool happens_soon(Done&& done) const {
+    return area_.happens_soon(done);
   }
   void publish_result(Number index) { area_.publish_result(number(index)); }
   /// Like read(), for data that the rank has changed in place and announced by publish_result().

@@ -60,6 +60,8 @@ private:
   const RankRange read_;             ///< the ranks that this one reads
   mutable int next_ = 0;             ///< those of them before it have published
   bool has_begun_ = false;           ///< and has no request yet
+  bool is_over_ = false;             ///< since it began: it went straight
+  bool may_look_on_ = false;         ///< for what it reads, once it has published
   std::array<Datatype*, 2> types_{}; ///< the call's own references; null: predefined
   Result outcome_;
   std::string sentence_;

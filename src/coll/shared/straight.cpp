@@ -317,25 +317,25 @@ Area* area_of(const Call& call, const Communicator& communicator) {
   return area != nullptr && area->is_idle() ? area : nullptr;
 }
 
-/// Whether others have published what this rank reads in the call of this number.
-bool is_all_there(const Call& call, const Area& area, Number number, const Description& description) {
-  const auto [first, end] = ranks_read(call, area.rank(), area.size());
-  for (int rank = first; rank < end; ++rank)
-    if (rank != area.rank() && !area.is_readable(rank, number, description)) return false;
-  return true;
+/// Whether others have published what this rank reads in the call of this number, or do so soon.
+[[gnu::noinline]] bool is_soon_there(const Call& call, const Area& area, Number number,
+                                     const Description& description) {
+  auto [next, end] = ranks_read(call, area.rank(), area.size());
+  return area.happens_soon([&, next = next, end = end]() mutable {
+    while (next < end && (next == area.rank() || area.is_readable(next, number, description))) ++next;
+    return next >= end;
+  });
 }
 
-/// While no other call is under way in the area. Where it would have to wait before it reads, it does not if the rest of the
-/// call can be left in `rest`.
-Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Count bytes,
-               std::optional<AreaCall>* rest) {
-  (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
+/// While no other call is under way in the area. Where it would have to wait long before it reads, it does not if there is a
+/// `left`, which then is the call's number: the rest of the call is left. Otherwise `left` stays as it is.
+Result execute(const Call& call, Area& area, MPI_Count bytes, Number* left) {
   const Description description = describe(call, bytes);
-  SoleCall use(area, description, publishes(call, communicator.rank));
+  SoleCall use(area, description, publishes(call, area.rank()));
   Straight straight(call, use, bytes);
   Result result = straight.publish();
-  if (rest != nullptr && result.ok() && !is_all_there(call, area, use.number(), description)) {
-    rest->emplace(area, description, use.number(), AreaCall::Published{});
+  if (left != nullptr && result.ok() && !is_soon_there(call, area, use.number(), description)) {
+    *left = use.number();
     return result;
   }
   if (result.ok()) result = straight.read();
@@ -344,16 +344,31 @@ Result execute(const Call& call, Communicator& communicator, Area& area, MPI_Cou
   return result;
 }
 
+/// Whether a call in an idle area need not wait before it has published.
+bool publishes_now(const Call& call, Area& area, MPI_Count bytes) {
+  if (!publishes(call, area.rank())) return true;
+  const bool in_parts = call.collective == Collective::scatter || call.collective == Collective::alltoall;
+  return area.can_prepare_next(in_parts ? part_stride(bytes, area.size()) * area.size() : bytes);
+}
+
 } // namespace
 
 bool start_straight(const Call& call, Communicator& communicator, std::optional<AreaCall>& rest) {
   Area* const area = area_of(call, communicator);
   MPI_Count bytes = 0;
-  if (area == nullptr || !is_short(call, *area, true, bytes)) return false;
-  const bool in_parts = call.collective == Collective::scatter || call.collective == Collective::alltoall;
-  const MPI_Count published = in_parts ? part_stride(bytes, communicator.size) * communicator.size : bytes;
-  if (publishes(call, communicator.rank) && !area->can_prepare_next(published)) return false;
-  (void)execute(call, communicator, *area, bytes, &rest); // cannot fail: it waits for nothing
+  if (area == nullptr || !is_short(call, *area, true, bytes) || !publishes_now(call, *area, bytes))
+    return false;
+  (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
+  Number left = 0;
+  (void)execute(call, *area, bytes, &left); // cannot fail: it waits for nothing
+  if (left != 0) rest.emplace(*area, describe(call, bytes), left, AreaCall::Published{});
+  return true;
+}
+
+bool begin_straight(const Call& call, Area& area, MPI_Count bytes, Number& left) {
+  if (!area.is_idle() || !publishes_now(call, area, bytes)) return false;
+  left = 0;
+  (void)execute(call, area, bytes, &left);
   return true;
 }
 
@@ -361,7 +376,8 @@ bool run_straight(const Call& call, Communicator& communicator, Result& result) 
   Area* const area = area_of(call, communicator);
   MPI_Count bytes = 0;
   if (area == nullptr || !is_short(call, *area, false, bytes)) return false;
-  result = execute(call, communicator, *area, bytes, nullptr);
+  (void)TagSpace::next(communicator); // as a rank whose buffer has gaps does
+  result = execute(call, *area, bytes, nullptr);
   return true;
 }
 

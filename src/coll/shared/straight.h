@@ -29,9 +29,11 @@ Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);
 bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes);
 
 /// Starts the nonblocking call if it can be done that way, it is its turn, and this rank can publish at once: it does that
-/// first of all, since the others may be waiting for it. If all that it reads is there, the call is then over; else what
-/// remains is in `rest`. False: nothing has happened.
+/// first of all, since the others may be waiting for it. If all that it reads is there, or comes soon, the call is then over; else
+/// what remains is in `rest`. False: nothing has happened.
 bool start_straight(const Call& call, Communicator& communicator, std::optional<AreaCall>& rest);
+/// The same for a persistent call that is_short() and has an area of its own. `left`: the number of a call that is not over; else 0.
+bool begin_straight(const Call& call, Area& area, MPI_Count bytes, Number& left);
 
 /// Executes the blocking call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
