@@ -109,7 +109,7 @@ private:
   static constexpr std::uint32_t enough_for_short = 32;
 
   /// With `many_bytes` on their way, fragments rotate through `long_turn` bytes of packets.
-  static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 2u << 20;
+  static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 1u << 20;
   /// With this many, they add packets until there are enough for that: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
 

@@ -77,7 +77,7 @@ TEST_F(Pool, fragments_that_find_no_packet_cause_no_growth) {
 }
 
 TEST_F(Pool, long_messages_add_packets_until_they_can_rotate_through_enough) {
-  constexpr std::uint32_t enough = (2u << 20) / packet_bytes;
+  constexpr std::uint32_t enough = (1u << 20) / packet_bytes;
   for (int i = 0; i < 100'000; ++i) {
     EXPECT_FALSE(pool_.has_long_turn(4u << 20));
     pool_.fragment_left((4u << 20) - 1, 1);

@@ -243,7 +243,7 @@ TEST(Shm, packets_are_kept_except_those_of_long_messages_that_have_enough) {
               register_handlers();
               require(keeps_some(rank, 3'000'000), "those of a long message are kept if they are few");
             },
-            {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "64"}});
+            {{"NEAR_COPY", "pipelined"}, {"NEAR_PACKETS", "48"}});
 }
 
 TEST(Shm, a_pipeline_that_gets_no_more_memory_works_with_its_first_packets) {
