@@ -1,5 +1,6 @@
 """Writes include/mpi.h and src/abi/types.h."""
 
+import removed
 from model import Surface
 
 BSD = "SPDX-License-Identifier: BSD-3-Clause"
@@ -70,6 +71,7 @@ def mpi_h(surface: Surface):
             lines += ["", f"/* {title} ({kind}) */"]
             for function, large in forms:
                 lines.append(f"{function.prototype(large, prefix)};{deprecation(function.deprecated)}")
+    lines += ["", *removed.block()]
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif /* MPI_H_STANDARD_ABI */"]
     return "\n".join(lines) + "\n"
 

@@ -1896,6 +1896,68 @@ int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
 
+/* Removed in MPI 3.0; not in the ABI, so each calls its replacement */
+typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#ifndef MPI_Address
+static __inline__ int MPI_Address(void* location, MPI_Aint* address) {
+  return MPI_Get_address(location, address);
+}
+#endif
+#ifndef MPI_Errhandler_create
+static __inline__ int MPI_Errhandler_create(MPI_Handler_function* function, MPI_Errhandler* errhandler) {
+  return MPI_Comm_create_errhandler(function, errhandler);
+}
+#endif
+#ifndef MPI_Errhandler_get
+static __inline__ int MPI_Errhandler_get(MPI_Comm comm, MPI_Errhandler* errhandler) {
+  return MPI_Comm_get_errhandler(comm, errhandler);
+}
+#endif
+#ifndef MPI_Errhandler_set
+static __inline__ int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandler) {
+  return MPI_Comm_set_errhandler(comm, errhandler);
+}
+#endif
+#ifndef MPI_Type_hindexed
+static __inline__ int MPI_Type_hindexed(int count, int lengths[], MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
+  return MPI_Type_create_hindexed(count, lengths, displacements, oldtype, newtype);
+}
+#endif
+#ifndef MPI_Type_hvector
+static __inline__ int MPI_Type_hvector(int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype) {
+  return MPI_Type_create_hvector(count, length, stride, oldtype, newtype);
+}
+#endif
+#ifndef MPI_Type_struct
+static __inline__ int MPI_Type_struct(int count, int lengths[], MPI_Aint displacements[], MPI_Datatype types[], MPI_Datatype* newtype) {
+  return MPI_Type_create_struct(count, lengths, displacements, types, newtype);
+}
+#endif
+#ifndef MPI_Type_extent
+static __inline__ int MPI_Type_extent(MPI_Datatype datatype, MPI_Aint* extent) {
+  MPI_Aint lower = 0, whole = 0;
+  int error = MPI_Type_get_extent(datatype, &lower, &whole);
+  if (error == MPI_SUCCESS) *extent = whole;
+  return error;
+}
+#endif
+#ifndef MPI_Type_lb
+static __inline__ int MPI_Type_lb(MPI_Datatype datatype, MPI_Aint* displacement) {
+  MPI_Aint lower = 0, whole = 0;
+  int error = MPI_Type_get_extent(datatype, &lower, &whole);
+  if (error == MPI_SUCCESS) *displacement = lower;
+  return error;
+}
+#endif
+#ifndef MPI_Type_ub
+static __inline__ int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement) {
+  MPI_Aint lower = 0, whole = 0;
+  int error = MPI_Type_get_extent(datatype, &lower, &whole);
+  if (error == MPI_SUCCESS) *displacement = lower + whole;
+  return error;
+}
+#endif
+
 #ifdef __cplusplus
 }
 #endif
