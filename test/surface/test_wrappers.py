@@ -87,6 +87,18 @@ def test_another_compiler_can_be_chosen(prefix):
     assert succeeds([prefix / "bin/mpicxx", "-show"], env={"NEARMPI_CXX": "clang++"}).out.startswith("clang++ ")
 
 
+def test_names_of_other_mpi_libraries_are_ignored(prefix, sources):
+    others = ("-lmpi", "-lmpich", "-lmpi_cxx", "-lmpicxx")
+    for wrapper, suffix in (("mpicc", "c"), ("mpicxx", "cpp")):
+        tool = prefix / "bin" / wrapper
+        succeeds([tool, "-o", sources / "program", sources / f"program.{suffix}", *others, "-lm"])
+        assert succeeds([sources / "program"]).out == "size 1\n"
+        needed = succeeds(["readelf", "-d", sources / "program"]).out
+        assert "[libmpi_abi.so.1]" in needed and "[libmpi.so" not in needed, needed
+        shown = succeeds([tool, "-show", "program.o", *others, "-lmpi_own"]).out
+        assert [word for word in shown.split() if word.startswith("-lmpi")] == ["-lmpi_own", "-lmpi_abi"]
+
+
 def test_questions_to_the_compiler_link_nothing(prefix):
     assert "mpi_abi" not in succeeds([prefix / "bin/mpicc", "--version"]).text
 
