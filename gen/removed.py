@@ -2,23 +2,24 @@
 
 Old programs still call them (HPL's HPL_packL, for example), and MPICH and Open MPI still have them. They are not in
 the standard ABI, so the library exports none of them: each calls its replacement, and the program that results runs
-with every library of the ABI. A program that defines one as a macro before it includes mpi.h keeps its own.
+with every library of the ABI. A program that defines one as a macro before it includes mpi.h keeps its own; one that
+defines functions of these names itself says NEAR_NO_REMOVED_FUNCTIONS before.
 """
 
 # Name, parameters, and what it returns.
 CALLS = [
-    ("MPI_Address", "void* location, MPI_Aint* address", "MPI_Get_address(location, address)"),
+    ("MPI_Address", "const void* location, MPI_Aint* address", "MPI_Get_address(location, address)"),
     ("MPI_Errhandler_create", "MPI_Handler_function* function, MPI_Errhandler* errhandler",
      "MPI_Comm_create_errhandler(function, errhandler)"),
     ("MPI_Errhandler_get", "MPI_Comm comm, MPI_Errhandler* errhandler", "MPI_Comm_get_errhandler(comm, errhandler)"),
     ("MPI_Errhandler_set", "MPI_Comm comm, MPI_Errhandler errhandler", "MPI_Comm_set_errhandler(comm, errhandler)"),
     ("MPI_Type_hindexed",
-     "int count, int lengths[], MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype",
+     "int count, const int lengths[], const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype",
      "MPI_Type_create_hindexed(count, lengths, displacements, oldtype, newtype)"),
     ("MPI_Type_hvector", "int count, int length, MPI_Aint stride, MPI_Datatype oldtype, MPI_Datatype* newtype",
      "MPI_Type_create_hvector(count, length, stride, oldtype, newtype)"),
     ("MPI_Type_struct",
-     "int count, int lengths[], MPI_Aint displacements[], MPI_Datatype types[], MPI_Datatype* newtype",
+     "int count, const int lengths[], const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype* newtype",
      "MPI_Type_create_struct(count, lengths, displacements, types, newtype)"),
 ]
 
@@ -36,8 +37,10 @@ def inline_function(name, parameters, body):
 
 
 def block():
-    lines = ["/* Removed in MPI 3.0; not in the ABI, so each calls its replacement */",
-             "typedef MPI_Comm_errhandler_function MPI_Handler_function;"]
+    lines = ["/* Removed in MPI 3.0; not in the ABI, so each calls its replacement. Programs that define functions of these",
+             "   names themselves can define NEAR_NO_REMOVED_FUNCTIONS. */",
+             "#ifndef NEAR_NO_REMOVED_FUNCTIONS",
+             "#ifndef MPI_Handler_function", "typedef MPI_Comm_errhandler_function MPI_Handler_function;", "#endif"]
     for name, parameters, call in CALLS:
         lines += inline_function(name, parameters, [f"return {call};"])
     for name, argument, value in PARTS_OF_EXTENTS:
@@ -46,4 +49,5 @@ def block():
             "int error = MPI_Type_get_extent(datatype, &lower, &whole);",
             f"if (error == MPI_SUCCESS) *{argument} = {value};",
             "return error;"])
+    lines.append("#endif")
     return lines

@@ -1896,10 +1896,14 @@ int PMPI_Type_toint(MPI_Datatype datatype);
 MPI_Win PMPI_Win_fromint(int win);
 int PMPI_Win_toint(MPI_Win win);
 
-/* Removed in MPI 3.0; not in the ABI, so each calls its replacement */
+/* Removed in MPI 3.0; not in the ABI, so each calls its replacement. Programs that define functions of these
+   names themselves can define NEAR_NO_REMOVED_FUNCTIONS. */
+#ifndef NEAR_NO_REMOVED_FUNCTIONS
+#ifndef MPI_Handler_function
 typedef MPI_Comm_errhandler_function MPI_Handler_function;
+#endif
 #ifndef MPI_Address
-static __inline__ int MPI_Address(void* location, MPI_Aint* address) {
+static __inline__ int MPI_Address(const void* location, MPI_Aint* address) {
   return MPI_Get_address(location, address);
 }
 #endif
@@ -1919,7 +1923,7 @@ static __inline__ int MPI_Errhandler_set(MPI_Comm comm, MPI_Errhandler errhandle
 }
 #endif
 #ifndef MPI_Type_hindexed
-static __inline__ int MPI_Type_hindexed(int count, int lengths[], MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
+static __inline__ int MPI_Type_hindexed(int count, const int lengths[], const MPI_Aint displacements[], MPI_Datatype oldtype, MPI_Datatype* newtype) {
   return MPI_Type_create_hindexed(count, lengths, displacements, oldtype, newtype);
 }
 #endif
@@ -1929,7 +1933,7 @@ static __inline__ int MPI_Type_hvector(int count, int length, MPI_Aint stride, M
 }
 #endif
 #ifndef MPI_Type_struct
-static __inline__ int MPI_Type_struct(int count, int lengths[], MPI_Aint displacements[], MPI_Datatype types[], MPI_Datatype* newtype) {
+static __inline__ int MPI_Type_struct(int count, const int lengths[], const MPI_Aint displacements[], const MPI_Datatype types[], MPI_Datatype* newtype) {
   return MPI_Type_create_struct(count, lengths, displacements, types, newtype);
 }
 #endif
@@ -1956,6 +1960,7 @@ static __inline__ int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement)
   if (error == MPI_SUCCESS) *displacement = lower + whole;
   return error;
 }
+#endif
 #endif
 
 #ifdef __cplusplus

@@ -75,7 +75,7 @@ public:
     for (std::uint32_t i = 0; i < run; ++i) put_back({taken.packet + i, taken.generation});
   }
   /// Whether so many bytes are on their way to a process, in one message or in several, and there are so many packets,
-  /// that fragments can rotate through more of them than a second-level cache holds.
+  /// that fragments rotate through `long_turn` bytes of them, and none are kept.
   bool has_long_turn(std::uint64_t on_their_way) const;
   /// Call after a fragment in so many packets has been sent: if very many bytes are on their way, this adds packets until has_long_turn().
   void fragment_left(std::uint64_t on_their_way, std::uint32_t packets);

@@ -37,8 +37,9 @@ struct Particle {
 
 static void check_struct(void) {
   struct Particle sent[2] = {{1, {2, 3, 4}}, {5, {6, 7, 8}}}, received[2] = {{0, {0, 0, 0}}, {0, {0, 0, 0}}};
-  int lengths[2] = {1, 3};
-  MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE}, particle;
+  const int lengths[2] = {1, 3};
+  const MPI_Datatype types[2] = {MPI_INT, MPI_DOUBLE};
+  MPI_Datatype particle;
   MPI_Aint start, displacements[2], extent, lower;
   OK(MPI_Address(&sent[0], &start));
   OK(MPI_Address(&sent[0].kind, &displacements[0]));

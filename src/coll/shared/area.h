@@ -26,6 +26,7 @@
 #include "pattern/machines.h"
 #include "queue/sequence_flag.h"
 #include "segment/segment.h"
+#include "transport/transport.h"
 
 #include <algorithm>
 #include <array>
@@ -213,11 +214,11 @@ public:
   /// Whether wait() would return without waiting, perhaps with an error.
   bool waits_at_once(int rank, Number number) const;
   /// Whether done() is true, or becomes so in less time than it takes to make a request and find it again. Does not wait where ranks
-  /// share processors.
+  /// share processors, nor where several threads may call MPI: they would wait for the lock meanwhile.
   template <class Done>
   bool happens_soon(Done&& done) const {
     if (done()) return true;
-    if (looks_seldom_) return false;
+    if (looks_seldom_ || transport::EngineLock::threads_allowed()) return false;
     for (int check = 0; check < short_checks; ++check) {
       base::cpu_relax();
       if (done()) return true;

@@ -2,8 +2,9 @@
 //
 // Recording a call and running its steps takes several times as long as executing them. If the data is one
 // chunk, algorithms that use an area do nothing but publish and read. So the algorithm is executed once when the call is made,
-// up to the first read that would wait, and again when everything that it reads is there; what it has published by then
-// is not published again (AreaCall::Part). Calls that have a straight form (straight.h) execute its halves instead.
+// up to the first read that would wait long, and again when everything that it reads is there; what it has published by then
+// is not published again (AreaCall::Part). Calls that have a straight form (straight.h) go straight where they can, and execute its
+// halves otherwise.
 #pragma once
 
 #include "coll/registry.h"

@@ -234,7 +234,7 @@ TEST_F(Runs, are_not_made_of_packets_that_are_long_themselves) {
   std::vector<PacketFlag> flags(first_packets);
   long_ones.build(memory_, flags.data(), first_packets, first_packets, 512u << 10);
   EXPECT_FALSE(long_ones.uses_runs(1u << 30));
-  EXPECT_FALSE(long_ones.take_run()) << "2 MiB of these packets are not more than the reserve";
+  EXPECT_FALSE(long_ones.take_run()) << "1 MiB of these packets are not more than the reserve";
 }
 
 TEST_F(Runs, count_as_their_packets_for_growth) {
