@@ -299,7 +299,7 @@ public:
   std::uint64_t waits() const { return waits_; }
 
 private:
-  static constexpr int short_checks = 16; ///< some 250 ns
+  static constexpr int short_checks = 16; ///< some 250 ns on an AMD EPYC; longer where a pause is
   Entry& entry(int rank, Number number) const {
     return members_[static_cast<std::size_t>(rank)].part->entries[number % ring_depth];
   }

@@ -32,6 +32,7 @@ public:
     published_ = only_reads_ ? count_ : 0;
     finished_ = 0;
   }
+  /// The same for a call that has taken this number, and has published what it has to (Published).
   void begin(Number number, Published) {
     Number none;
     turn_ = area_.take_turn(0, none);
@@ -136,10 +137,6 @@ public:
   void count_read(int rank, MPI_Count bytes) { area_.count_read(rank, bytes); }
   bool reads_at_once(int rank, Number index) const {
     return rank == this->rank() || area_.waits_at_once(rank, number(index));
-  }
-  template <class Done>
-  bool happens_soon(Done&& done) const {
-    return area_.happens_soon(done);
   }
   void publish_result(Number index) { area_.publish_result(number(index)); }
   /// Like read(), for data that the rank has changed in place and announced by publish_result().

@@ -73,14 +73,13 @@ void ShortCall::operator delete(void* memory, std::size_t) { SpareMemory<ShortCa
 Result ShortCall::begin() {
   next_ = read_.first;
   outcome_ = {};
-  is_over_ = may_look_on_ = false;
+  is_over_ = false;
   if (std::exchange(has_begun_, false)) return {};
   if (Number left = 0; function_ == nullptr && begin_straight(call_, area_call_.area(), bytes_, left)) {
     is_over_ = left == 0;
     if (!is_over_) area_call_.begin(left, AreaCall::Published{});
   } else {
     area_call_.begin();
-    may_look_on_ = true;
   }
   return {};
 }
@@ -126,17 +125,14 @@ void ShortCall::execute(AreaCall::Part part) {
 /// Does what need not wait. Returns true once the call has succeeded or failed; after a failure, abandon() remains to be
 /// done.
 bool ShortCall::execute() {
-  bool is_there = area_call_.is_turn() && can_read();
-  if (!is_there) {
+  if (!area_call_.is_turn() || !can_read()) {
     if (area_call_.published() == 0) execute(AreaCall::Part::publishing);
     area_call_.pass_on();
-    is_there = std::exchange(may_look_on_, false) && outcome_.ok() && area_call_.is_turn() &&
-               area_call_.happens_soon([this] { return can_read(); });
-  }
-  if (is_there && next_ < read_.end)
+  } else if (next_ < read_.end) {
     note(area_call_.broken());
-  else if (is_there)
+  } else {
     execute(AreaCall::Part::reading);
+  }
   return !outcome_.ok() || area_call_.finished() == 1;
 }
 

@@ -2,7 +2,7 @@
 //
 // Recording a call and running its steps takes several times as long as executing them. If the data is one
 // chunk, algorithms that use an area do nothing but publish and read. So the algorithm is executed once when the call is made,
-// up to the first read that would wait long, and again when everything that it reads is there; what it has published by then
+// up to the first read that would wait, and again when everything that it reads is there; what it has published by then
 // is not published again (AreaCall::Part). Calls that have a straight form (straight.h) go straight where they can, and execute its
 // halves otherwise.
 #pragma once
@@ -62,7 +62,6 @@ private:
   mutable int next_ = 0;             ///< those of them before it have published
   bool has_begun_ = false;           ///< and has no request yet
   bool is_over_ = false;             ///< since it began: it went straight
-  bool may_look_on_ = false;         ///< for what it reads, once it has published
   std::array<Datatype*, 2> types_{}; ///< the call's own references; null: predefined
   Result outcome_;
   std::string sentence_;
