@@ -110,6 +110,32 @@ int main(int argc, char** argv) {
 """
 
 
+OWN_MACRO = """\
+#define MPI_Type_ub(datatype, displacement) (*(displacement) = 17, MPI_SUCCESS)
+#include <mpi.h>
+"""
+OWN_FUNCTION = """\
+#define NEAR_NO_REMOVED_FUNCTIONS
+#include <mpi.h>
+int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement) {
+  *displacement = 17;
+  return datatype == MPI_INT ? MPI_SUCCESS : MPI_ERR_TYPE;
+}
+"""
+ASKS_FOR_AN_UPPER_BOUND = """\
+int main(void) {
+  MPI_Aint displacement = 0;
+  return MPI_Type_ub(MPI_INT, &displacement) != MPI_SUCCESS || displacement != 17;
+}
+"""
+
+
+def test_programs_may_have_their_own_forms_of_removed_functions(compile_c):
+    for own in (OWN_MACRO, OWN_FUNCTION):
+        result = harness.run([compile_c(own + ASKS_FOR_AN_UPPER_BOUND)])
+        assert result.status == 0, result.report()
+
+
 def test_a_preloaded_library_sees_the_programs_calls_and_only_them(compile_c, mpiexec):
     profiler = compile_c(PROFILER, "-shared", "-fPIC")
     result = mpiexec(2, [compile_c(PROGRAM)], env={"LD_PRELOAD": profiler})
