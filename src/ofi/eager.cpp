@@ -14,9 +14,13 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
   frame.tag = envelope.tag;
 }
 
+/// The most bytes that each credit of a message stands for.
+std::uint64_t bytes_for_credit(std::uint64_t bytes) { return std::min(bytes, credit_bytes); }
+
 /// The message leaves.
 void spend_credits(Peer& peer, const Envelope& envelope) {
   peer.credits_left -= credits_for(envelope.bytes);
+  peer.widest_credit = std::max(peer.widest_credit, bytes_for_credit(envelope.bytes));
   transport::count_sent_elsewhere(envelope.bytes);
 }
 
@@ -27,11 +31,14 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
 }
 
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, until others have left before it, or in the provider, unless nearly all credits are back. Its sender must wait for it, for a
+/// sides, until others have left before it, or in the provider, where a connection may be full. Its sender must wait for it, for a
 /// program that stops calling MPI moves no message.
-bool may_stay(const Peer& peer) {
-  constexpr std::uint32_t surely_leaves = 64; // credits; a connection takes as many short messages
-  return !peer.reached || !peer.out.empty() || all_credits - peer.credits_left >= surely_leaves;
+bool may_stay(const Peer& peer, std::uint64_t bytes) {
+  // What a connection takes whose receiver takes nothing, and what a kernel keeps there beside the bytes of a message.
+  constexpr std::uint64_t surely_leaves = 64 << 10, kernels_record = 512;
+  const std::uint64_t credits = all_credits - peer.credits_left + credits_for(bytes);
+  const std::uint64_t widest = std::max(peer.widest_credit, bytes_for_credit(bytes));
+  return !peer.reached || !peer.out.empty() || credits * (widest + kernels_record) > surely_leaves;
 }
 
 /// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
@@ -65,7 +72,7 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
   if (!affords(peer, credits_for(envelope.bytes))) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
-  if ((borrow || may_stay(peer)) && !peer.is_gone()) {
+  if ((borrow || may_stay(peer, envelope.bytes)) && !peer.is_gone()) {
     if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
     send_awaited(peer, envelope, buffer, borrow, *waiter);
     return Eager::waits;

@@ -31,6 +31,8 @@ Result load_library(const Library*& library) {
   // tcp;ofi_rxm sends longer messages by a rendezvous of its own, in two round trips more. This is 16 KiB unless the variable
   // says otherwise; our packets are a little longer.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 0);
+  // A message must not be reported as sent while its end is in memory of the provider: the program may stop calling MPI.
+  for (const char* size : {"FI_NET_STAGING_SBUF_SIZE", "FI_TCP_STAGING_SBUF_SIZE"}) setenv(size, "0", 0);
   // Never closed: a provider may have threads that run its code.
   const bool rdma = has_rdma_devices();
   void* handle = rdma ? dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL) : load_without_rdma();

@@ -96,6 +96,7 @@ void confirm(Peer& peer, std::uint16_t sequence) {
 
 void take_back(Peer& peer, std::uint32_t credits) {
   peer.credits_left += std::min(credits, all_credits - peer.credits_left);
+  if (peer.credits_left == all_credits) peer.widest_credit = 0;
 }
 
 /// Handles a message that is not eager. Returns false if its body is too short.

@@ -1,39 +1,45 @@
 // After a program has waited for its sends, it may stay outside MPI for as long as it likes, and the messages
 // arrive. Rank 0 sends more than the channel holds to rank 1, which is late, waits for the sends in each way,
-// and then for a signal from rank 1 that does not come through MPI.
+// and then for a signal from rank 1 that does not come through MPI. The argument is the number of integers in a message.
 #define _DEFAULT_SOURCE
 #include "own_folder.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { most = 300, ways = 5 };
+enum { most = 300, ways = 5, longest = 4096 };
 
-static void send_in_way(int way, int messages, int* values, MPI_Comm comm) {
+static int length = 1;
+static int values[most][longest];
+
+static void send_in_way(int way, int messages, MPI_Comm comm) {
   MPI_Request requests[most];
   if (way == 0 || way == 1) {
-    for (int i = 0; i < messages; ++i) OK(MPI_Isend(&values[i], 1, MPI_INT, 1, 0, comm, &requests[i]));
+    for (int i = 0; i < messages; ++i) OK(MPI_Isend(values[i], length, MPI_INT, 1, 0, comm, &requests[i]));
     if (way == 0) OK(MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; way == 1 && i < messages; ++i)
       for (int done = 0; !done;) OK(MPI_Test(&requests[i], &done, MPI_STATUS_IGNORE));
   } else if (way == 2) {
-    for (int i = 0; i < messages; ++i) OK(MPI_Send(&values[i], 1, MPI_INT, 1, 0, comm));
+    for (int i = 0; i < messages; ++i) OK(MPI_Send(values[i], length, MPI_INT, 1, 0, comm));
   } else if (way == 3) {
-    for (int i = 0; i < messages; ++i) OK(MPI_Send_init(&values[i], 1, MPI_INT, 1, 0, comm, &requests[i]));
+    for (int i = 0; i < messages; ++i)
+      OK(MPI_Send_init(values[i], length, MPI_INT, 1, 0, comm, &requests[i]));
     OK(MPI_Startall(messages, requests));
     OK(MPI_Waitall(messages, requests, MPI_STATUSES_IGNORE));
     for (int i = 0; i < messages; ++i) OK(MPI_Request_free(&requests[i]));
   } else {
     for (int i = 0; i < messages; ++i)
-      OK(MPI_Sendrecv(&values[i], 1, MPI_INT, 1, 0, NULL, 0, MPI_INT, MPI_PROC_NULL, 0, comm,
+      OK(MPI_Sendrecv(values[i], length, MPI_INT, 1, 0, NULL, 0, MPI_INT, MPI_PROC_NULL, 0, comm,
                       MPI_STATUS_IGNORE));
   }
 }
 
 int main(int argc, char** argv) {
   char folder[PATH_MAX], path[PATH_MAX] = "", word = 'x';
-  int rank, values[most], value = -1;
+  int rank;
   OK(MPI_Init(&argc, &argv));
+  if (argc > 1) length = atoi(argv[1]);
+  CHECK(length >= 1 && length <= longest);
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   if (rank == 0) {
     make_own_folder(folder);
@@ -45,17 +51,19 @@ int main(int argc, char** argv) {
   const int pipe = rank <= 1 ? open(path, O_RDWR) : -1;
   CHECK(rank > 1 || pipe >= 0);
   // 300 messages exceed every channel. With 128 credits some become rendezvous messages, with 1000 none.
-  for (int round = 0; round < 2 * ways; ++round) {
-    const int messages = round < ways ? most : 100;
+  // Fewer may fill a connection to another machine, or leave space in it.
+  const int numbers[] = {most, 100, 50, 20};
+  for (int round = 0; round < 4 * ways; ++round) {
+    const int messages = numbers[round / ways];
     if (rank == 0) {
-      for (int i = 0; i < messages; ++i) values[i] = i;
-      send_in_way(round % ways, messages, values, MPI_COMM_WORLD);
+      for (int i = 0; i < messages; ++i) values[i][0] = values[i][length - 1] = i;
+      send_in_way(round % ways, messages, MPI_COMM_WORLD);
       CHECK(read(pipe, &word, 1) == 1);
     } else if (rank == 1) {
       usleep(20000); // until the channel is full
       for (int i = 0; i < messages; ++i) {
-        OK(MPI_Recv(&value, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
-        CHECK(value == i);
+        OK(MPI_Recv(values[0], length, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+        CHECK(values[0][0] == i && values[0][length - 1] == i);
       }
       CHECK(write(pipe, &word, 1) == 1);
     }

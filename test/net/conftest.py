@@ -54,6 +54,15 @@ def three():
 
 
 @pytest.fixture(scope="module")
+def narrow():
+    """Two machines whose kernels take few bytes that the receiver has not taken."""
+    with made(2) as machines:
+        for index in range(2):
+            assert machines.run(index, ["sh", "-c", "echo 4096 32768 32768 > /proc/sys/net/ipv4/tcp_wmem"]).status == 0
+        yield machines
+
+
+@pytest.fixture(scope="module")
 def own_lab():
     """Five machines for one file of tests."""
     with made(5) as machines:

@@ -113,6 +113,13 @@ def test_row_on_two_machines(two, compiled, program, arguments, ranks, each, sta
     assert right and not result.timed_out, f"expected status {status}\n{result.report()}"
 
 
+@pytest.mark.parametrize("network", ["net", "tcp"])
+@pytest.mark.parametrize("length", [1, 64, 1000, 4096])
+def test_waited_sends_leave_through_narrow_connections(narrow, compiled, length, network):
+    result = narrow.hydra(2, [compiled("waited_sends_need_no_more_calls"), length], environment={"NEAR_NETWORK": network}, timeout=60)
+    assert result.status == 0 and not result.timed_out, result.report()
+
+
 @pytest.mark.parametrize("seed", [3, 4])
 @pytest.mark.parametrize("each", [1, 2])
 def test_windows_on_three_machines(three, compiled, each, seed):
