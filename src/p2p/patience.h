@@ -19,6 +19,10 @@
 // a turn: for `turn_ns`, or for as long as the last yield took if that was longer, but for `longest_turn_ns`
 // at most. Without this bound, three ranks that poll on one processor would make each other's turns longer
 // and longer.
+//
+// A program may also do its work in pieces of some 50 ns, with a poll after each. Its sweeps are idle by these times, and
+// each yield takes as long as ten pieces. So after a number of yields in vain, since which no message has come, an idle sweep yields only if
+// the program has had the processor for a time, which grows with each further yield in vain.
 #pragma once
 
 #include <algorithm>
@@ -37,6 +41,10 @@ public:
   /// The most time that an idle sweep spends on a poll, on each thing that a poll checks, and on each other
   /// MPI call.
   static constexpr std::uint64_t poll_ns = 1000, check_ns = 250, call_ns = 500;
+
+  /// After so many yields in vain, an idle sweep yields only if the thread has had the processor for a time that grows by `more_ns` with
+  /// each, up to `longest_in_vain_ns`. Where eight ranks poll on a processor, a message comes after about as many yields of each.
+  static constexpr std::uint64_t most_in_vain = 16, more_ns = 500, longest_in_vain_ns = 3000;
 
   /// Notes an empty poll of `what` (not 0) that checked `checks` things. Returns true if the poll begins or
   /// ends a sweep; only then does the caller read the clock and call gives_way().
@@ -57,19 +65,27 @@ public:
     bool idle = now_ns - since_ns_ <= poll_ns + checks_ * check_ns + others * call_ns;
     bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
     begin_sweep(what, now_ns, calls);
+    // It has computed, or waited, or others took the processor; or the program polls something else, since what it polled has come.
+    if (!idle || !ended) in_vain_ = 0;
+    if (in_vain_ > most_in_vain)
+      idle = now_ns - back_ns_ >= std::min((in_vain_ - most_in_vain) * more_ns, longest_in_vain_ns);
     if (!ended || !(idle || its_turn_is_over || always)) return false;
     left_ns_ = now_ns;
     return true;
   }
 
-  /// Notes the end of the yield.
-  void came_back(std::uint64_t now_ns) {
+  /// Notes the end of the yield. `napped`: the caller slept instead, which leaves the processor to others for longer than it is kept.
+  void came_back(std::uint64_t now_ns, bool napped = false) {
     since_ns_ = back_ns_ = now_ns;
     away_ns_ = now_ns - left_ns_;
+    if (!napped) ++in_vain_;
   }
 
   /// Ends the sweep: progress has moved something.
-  void something_moved() { mark_ = 0; }
+  void something_moved() {
+    mark_ = 0;
+    in_vain_ = 0;
+  }
 
 private:
   bool ends(std::uintptr_t what) const { return mark_ == what || checks_ >= longest_sweep; }
@@ -84,6 +100,7 @@ private:
   std::uint64_t limit_ = 1;                                         ///< the mark moves after so many polls
   std::uint64_t polls_ = 0, checks_ = 0, since_ns_ = 0, calls_ = 0; ///< of the sweep
   std::uint64_t left_ns_ = 0, back_ns_ = 0, away_ns_ = 0;           ///< of the last yield
+  std::uint64_t in_vain_ = 0;                                       ///< yields since something moved
 };
 
 } // namespace near::p2p

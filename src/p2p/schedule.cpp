@@ -84,11 +84,12 @@ bool move_all() {
   if (polls_yield && !moved && patience.polled(what, checks) &&
       patience.gives_way(what, os::monotonic_ns(), transport::own_state_line().calls.load_relaxed(),
                          polls_yield_always)) {
+    bool napped = false;
     if (polls_yield_always)
       transport::give_way();
     else
-      transport::give_way_between_polls(!std::exchange(gave_way, true));
-    patience.came_back(os::monotonic_ns());
+      napped = transport::give_way_between_polls(!std::exchange(gave_way, true));
+    patience.came_back(os::monotonic_ns(), napped);
     moved = move_all();
   }
   if (moved) {

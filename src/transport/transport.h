@@ -139,8 +139,8 @@ void lock_was_left(base::Atomic<std::uint64_t>& waiters);
 /// Yields the processor, and releases the engine lock meanwhile.
 void give_way();
 /// The same for a program that polls and has found nothing; where yields take long, it may nap instead (long_turns.h). `first`: since
-/// something has come.
-void give_way_between_polls(bool first);
+/// something has come. Returns whether it napped.
+bool give_way_between_polls(bool first);
 /// Wakes the threads in wait_until(); call it after something outside of wait_until() may have made their
 /// conditions true.
 void wake_waiting_threads();

@@ -226,10 +226,10 @@ void give_way() {
   os::yield();
 }
 
-void give_way_between_polls(bool first) {
+bool give_way_between_polls(bool first) {
   if (!wait_settings.may_sleep_at_once) {
     give_way();
-    return;
+    return false;
   }
   static thread_local std::uint64_t since = 0; // when the polls began, or the time that was left out ended
   LongTurns& turns = long_turns_of_polls;
@@ -249,6 +249,7 @@ void give_way_between_polls(bool first) {
       turns.leave_out(since, now);
     since = now;
   }
+  return naps;
 }
 
 namespace {

@@ -315,9 +315,10 @@ void give_way() {
   if (the_world.when_yielding) the_world.when_yielding();
 }
 
-void give_way_between_polls(bool first) {
+bool give_way_between_polls(bool first) {
   the_world.first_yields += first;
   give_way();
+  return false;
 }
 
 segment::StateLine& own_state_line() {

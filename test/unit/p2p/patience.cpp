@@ -8,12 +8,14 @@
 namespace near::p2p {
 namespace {
 
+constexpr int in_vain = Patience::most_in_vain;
+
 /// A thread that polls: each poll takes `poll_ns`, each yield `away_ns`.
 struct Poller {
   Patience patience;
   std::uint64_t now = 1'000'000'000, calls = 0, poll_ns = 50, away_ns = 2000;
   int yields = 0;
-  bool always = false;
+  bool always = false, naps = false;
 
   /// Returns whether it yields.
   bool poll(std::uintptr_t what, std::uint64_t looks = 1) {
@@ -21,7 +23,7 @@ struct Poller {
     ++calls;
     if (!patience.polled(what, looks) || !patience.gives_way(what, now, calls, always)) return false;
     now += away_ns;
-    patience.came_back(now);
+    patience.came_back(now, naps);
     ++yields;
     return true;
   }
@@ -51,7 +53,62 @@ void expect_one_yield_in_a_turn(std::uint64_t other_calls) {
 TEST(Patience, yields_from_the_second_empty_poll_on) {
   Poller poller;
   EXPECT_FALSE(poller.poll(8));
-  EXPECT_EQ(poller.polls(100, 8), 100);
+  EXPECT_EQ(poller.polls(in_vain, 8), in_vain);
+}
+
+/// Returns how many of `polls` polls yield, each after `piece_ns` of work.
+int yields_between_pieces(Poller& poller, std::uint64_t piece_ns, int polls) {
+  const int before = poller.yields;
+  for (int i = 0; i < polls; ++i) {
+    poller.now += piece_ns;
+    poller.poll(8);
+  }
+  return poller.yields - before;
+}
+
+TEST(Patience, yields_less_and_less_in_vain) {
+  Poller poller;
+  const int early = yields_between_pieces(poller, 50, 400);
+  EXPECT_GE(early, in_vain);
+  EXPECT_LE(early, 2 * in_vain);
+  EXPECT_LE(yields_between_pieces(poller, 50, 400), early - in_vain);
+}
+
+TEST(Patience, in_vain_never_ends) {
+  Poller poller;
+  yields_between_pieces(poller, 50, 100'000);
+  constexpr int polls = 2 * Patience::longest_in_vain_ns / 100;
+  for (int i = 0; i < 100; ++i) EXPECT_GE(yields_between_pieces(poller, 50, polls), 1);
+}
+
+TEST(Patience, after_yields_in_vain_a_message_begins_anew) {
+  Poller poller;
+  poller.polls(1000, 8);
+  poller.patience.something_moved();
+  EXPECT_FALSE(poller.poll(8));
+  EXPECT_EQ(poller.polls(in_vain, 8), in_vain);
+}
+
+TEST(Patience, after_yields_in_vain_a_computation_begins_anew) {
+  Poller poller;
+  poller.polls(1000, 8);
+  poller.now += 5000;
+  poller.poll(8);
+  EXPECT_EQ(poller.polls(in_vain - 1, 8), in_vain - 1);
+}
+
+TEST(Patience, after_yields_in_vain_another_request_begins_anew) {
+  Poller poller;
+  poller.polls(1000, 8);
+  for (int polls = 0; !poller.poll(9); ++polls) ASSERT_LT(polls, 10);
+  EXPECT_EQ(poller.polls(in_vain - 1, 9), in_vain - 1);
+}
+
+TEST(Patience, naps_are_not_in_vain) {
+  Poller poller;
+  poller.naps = true;
+  EXPECT_FALSE(poller.poll(8));
+  EXPECT_EQ(poller.polls(1000, 8), 1000);
 }
 
 TEST(Patience, begins_anew_when_something_has_moved) {
@@ -102,7 +159,7 @@ TEST(Patience, soon_yields_when_the_program_has_gone_on_to_another_request) {
   Poller poller;
   for (int i = 0; i < 10; ++i)
     for (std::uintptr_t request = 1; request <= 8; ++request) poller.poll(request);
-  for (std::uintptr_t request = 100; request < 200; ++request) {
+  for (std::uintptr_t request = 100; request < 105; ++request) {
     int polls = 0;
     while (!poller.poll(request)) ASSERT_LT(++polls, request == 100 ? 10 : 4);
   }
@@ -115,8 +172,8 @@ TEST(Patience, yields_though_the_first_request_is_never_polled_again) {
   while (poller.yields == 0 && polls < 10'000) poller.poll(static_cast<std::uintptr_t>(2 + polls++ % 2));
   EXPECT_LE(polls, 8);
   int before = poller.yields;
-  for (int i = 0; i < 100; ++i) poller.poll(static_cast<std::uintptr_t>(2 + i % 2));
-  EXPECT_EQ(poller.yields - before, 50) << "one of the others is the mark now";
+  for (int i = 0; i < in_vain; ++i) poller.poll(static_cast<std::uintptr_t>(2 + i % 2));
+  EXPECT_EQ(poller.yields - before, in_vain / 2) << "one of the others is the mark now";
 }
 
 TEST(Patience, does_not_mistake_a_poll_of_a_large_array_for_computation) {
@@ -130,12 +187,12 @@ TEST(Patience, of_a_program_that_computes_yields_once_in_a_turn) { expect_one_yi
 TEST(Patience, does_not_mistake_short_calls_between_polls_for_computation) {
   Poller poller;
   poller.poll(8);
-  for (int i = 0; i < 1000; ++i) {
+  for (int i = 0; i < in_vain; ++i) {
     poller.calls += 2; // such as MPI_Comm_rank and a test of a null request
     poller.now += 300;
     poller.poll(8);
   }
-  EXPECT_EQ(poller.yields, 1000);
+  EXPECT_EQ(poller.yields, in_vain);
 }
 
 TEST(Patience, of_a_program_whose_other_calls_take_long_yields_once_in_a_turn) {
