@@ -31,14 +31,15 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
 }
 
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides, until others have left before it, or in the provider, where a connection may be full. Its sender must wait for it, for a
-/// program that stops calling MPI moves no message.
+/// sides; behind others that have not left; or because the connection is full. Its sender must wait for it, for a program that stops
+/// calling MPI moves no message. What others need to leave at once is counted, not known: kernels keep at least 64 KiB for a connection.
 bool may_stay(const Peer& peer, std::uint64_t bytes) {
-  // What a connection takes whose receiver takes nothing, and what a kernel keeps there beside the bytes of a message.
-  constexpr std::uint64_t surely_leaves = 64 << 10, kernels_record = 512;
+  constexpr std::uint64_t surely_leaves = 64 << 10,
+                          kernels_record = 1024; // that a kernel keeps of a message beside its bytes
+  if (!peer.reached || !peer.out.empty() || !is_open(peer) || peer.unsent != 0) return true;
   const std::uint64_t credits = all_credits - peer.credits_left + credits_for(bytes);
   const std::uint64_t widest = std::max(peer.widest_credit, bytes_for_credit(bytes));
-  return !peer.reached || !peer.out.empty() || credits * (widest + kernels_record) > surely_leaves;
+  return credits * (widest + kernels_record) > surely_leaves;
 }
 
 /// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
@@ -97,6 +98,9 @@ Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& bu
       return Eager::left;
     }
     peer.credits_due = due;
+    if (waiter == nullptr) return Eager::refused;
+    send_awaited(peer, envelope, buffer, false, *waiter);
+    return Eager::waits;
   }
   Packet& packet = *self.packets.take();
   write(packet.frame(), packet.body());

@@ -55,7 +55,8 @@ void read_message(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   begin(std::move(copy));
 }
 
-/// Sends one more piece of a message. Returns whether it was the last one.
+/// Sends one more piece of a message. Returns whether it was the last one: the transfer ends when that has left, and no longer belongs to
+/// `sending`.
 bool send_piece(Sending& sending) {
   Transfer& transfer = *sending.transfer;
   Peer& peer = own(*transfer.peer);
@@ -68,8 +69,13 @@ bool send_piece(Sending& sending) {
   datatype::pack(transfer.buffer, static_cast<MPI_Count>(sending.position), packet.body() + sizeof head,
                  static_cast<MPI_Count>(bytes));
   sending.position += bytes;
+  const bool is_last = sending.position == sending.wanted;
+  if (is_last) {
+    peer.awaited.insert(&packet);
+    packet.transfer = &transfer;
+  }
   send(peer, packet, sizeof head + bytes);
-  return sending.position == sending.wanted;
+  return is_last;
 }
 
 } // namespace
@@ -235,7 +241,7 @@ bool push() {
     }
     moved = true;
     if (send_piece(found->second))
-      end_sending(found, MPI_SUCCESS);
+      Endpoint::release(take(self.sends, found).memory);
     else
       self.pushed.push_back(number); // in turns with the others
   }

@@ -21,7 +21,7 @@
 // and longer.
 //
 // A program may also do its work in pieces of some 50 ns, with a poll after each. Its sweeps are idle by these times, and
-// each yield takes as long as ten pieces. So after a number of yields in vain, since which no message has come, an idle sweep yields only if
+// each yield takes as long as ten pieces. So after a number of yields in vain, since which no poll has moved anything, an idle sweep yields only if
 // the program has had the processor for a time, which grows with each further yield in vain.
 #pragma once
 
@@ -43,7 +43,7 @@ public:
   static constexpr std::uint64_t poll_ns = 1000, check_ns = 250, call_ns = 500;
 
   /// After so many yields in vain, an idle sweep yields only if the thread has had the processor for a time that grows by `more_ns` with
-  /// each, up to `longest_in_vain_ns`. Where eight ranks poll on a processor, a message comes after about as many yields of each.
+  /// each, up to `longest_in_vain_ns`. Where eight ranks that pass a token poll on a processor, it comes after some eight yields of each.
   static constexpr std::uint64_t most_in_vain = 16, more_ns = 500, longest_in_vain_ns = 3000;
 
   /// Notes an empty poll of `what` (not 0) that checked `checks` things. Returns true if the poll begins or
@@ -67,8 +67,8 @@ public:
     begin_sweep(what, now_ns, calls);
     // It has computed, or waited, or others took the processor; or the program polls something else, since what it polled has come.
     if (!idle || !ended) in_vain_ = 0;
-    if (in_vain_ > most_in_vain)
-      idle = now_ns - back_ns_ >= std::min((in_vain_ - most_in_vain) * more_ns, longest_in_vain_ns);
+    if (in_vain_ >= most_in_vain)
+      idle = now_ns - back_ns_ >= std::min((in_vain_ - most_in_vain + 1) * more_ns, longest_in_vain_ns);
     if (!ended || !(idle || its_turn_is_over || always)) return false;
     left_ns_ = now_ns;
     return true;

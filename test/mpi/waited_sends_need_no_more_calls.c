@@ -7,7 +7,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-enum { most = 300, ways = 5, longest = 4096 };
+// The answers give all credits back, so that each round begins anew.
+enum { most = 300, ways = 5, longest = 4096, answers = 10 };
 
 static int length = 1;
 static int values[most][longest];
@@ -34,6 +35,31 @@ static void send_in_way(int way, int messages, MPI_Comm comm) {
   }
 }
 
+/// A message that the sender packs piece by piece, and a short one behind it.
+static void send_long_with_gaps(int rank, int pipe) {
+  enum { blocks = most, used = longest / 2 };
+  char word = 'x';
+  MPI_Datatype gaps;
+  OK(MPI_Type_vector(blocks, used, longest, MPI_INT, &gaps));
+  OK(MPI_Type_commit(&gaps));
+  for (int round = 0; round < 5; ++round) {
+    if (rank == 0) {
+      for (int i = 0; i < blocks; ++i) values[i][0] = values[i][used - 1] = i + round;
+      OK(MPI_Send(values, 1, gaps, 1, 1, MPI_COMM_WORLD));
+      OK(MPI_Send(&round, 1, MPI_INT, 1, 2, MPI_COMM_WORLD));
+      CHECK(read(pipe, &word, 1) == 1);
+    } else if (rank == 1) {
+      int value = -1;
+      OK(MPI_Recv(values, 1, gaps, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      for (int i = 0; i < blocks; ++i) CHECK(values[i][0] == i + round && values[i][used - 1] == i + round);
+      OK(MPI_Recv(&value, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+      CHECK(value == round);
+      CHECK(write(pipe, &word, 1) == 1);
+    }
+  }
+  OK(MPI_Type_free(&gaps));
+}
+
 int main(int argc, char** argv) {
   char folder[PATH_MAX], path[PATH_MAX] = "", word = 'x';
   int rank;
@@ -52,13 +78,15 @@ int main(int argc, char** argv) {
   CHECK(rank > 1 || pipe >= 0);
   // 300 messages exceed every channel. With 128 credits some become rendezvous messages, with 1000 none.
   // Fewer may fill a connection to another machine, or leave space in it.
-  const int numbers[] = {most, 100, 50, 20};
-  for (int round = 0; round < 4 * ways; ++round) {
+  const int numbers[] = {most, 120, 60, 30, 13};
+  for (int round = 0; round < 5 * ways; ++round) {
     const int messages = numbers[round / ways];
     if (rank == 0) {
       for (int i = 0; i < messages; ++i) values[i][0] = values[i][length - 1] = i;
       send_in_way(round % ways, messages, MPI_COMM_WORLD);
       CHECK(read(pipe, &word, 1) == 1);
+      for (int i = 0; i < answers; ++i)
+        OK(MPI_Recv(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
     } else if (rank == 1) {
       usleep(20000); // until the channel is full
       for (int i = 0; i < messages; ++i) {
@@ -66,8 +94,10 @@ int main(int argc, char** argv) {
         CHECK(values[0][0] == i && values[0][length - 1] == i);
       }
       CHECK(write(pipe, &word, 1) == 1);
+      for (int i = 0; i < answers; ++i) OK(MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD));
     }
   }
+  send_long_with_gaps(rank, pipe);
   if (rank == 0) { CHECK(unlink(path) == 0 && rmdir(folder) == 0); }
   OK(MPI_Finalize());
   return 0;

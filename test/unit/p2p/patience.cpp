@@ -54,6 +54,7 @@ TEST(Patience, yields_from_the_second_empty_poll_on) {
   Poller poller;
   EXPECT_FALSE(poller.poll(8));
   EXPECT_EQ(poller.polls(in_vain, 8), in_vain);
+  EXPECT_FALSE(poller.poll(8)) << "it has had the processor for 50 ns";
 }
 
 /// Returns how many of `polls` polls yield, each after `piece_ns` of work.
