@@ -66,6 +66,18 @@ def _used(task):
         return None
 
 
+def some_do_not_run(pids, seconds=0.2):
+    """Whether a thread of these processes is runnable, but has not run for so long (doc/robustness.md, "Processes that do not run")."""
+    before = {task: _used(task) for pid in pids for task in Path(f"/proc/{pid}").glob("task/*")}
+    time.sleep(seconds)
+    for task, used in before.items():
+        with contextlib.suppress(OSError):
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            if state == "R" and used is not None and _used(task) == used:
+                return True
+    return False
+
+
 def _dump(mark):
     places = [Path(f"/proc/{pid}") for pid in marked(mark)]
     before = {task: _used(task) for place in places for task in place.glob("task/*")}
