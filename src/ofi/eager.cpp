@@ -17,13 +17,6 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
 /// The most bytes that each credit of a message stands for.
 std::uint64_t bytes_for_credit(std::uint64_t bytes) { return std::min(bytes, credit_bytes); }
 
-/// The message leaves.
-void spend_credits(Peer& peer, const Envelope& envelope) {
-  peer.credits_left -= credits_for(envelope.bytes);
-  peer.widest_credit = std::max(peer.widest_credit, bytes_for_credit(envelope.bytes));
-  transport::count_sent_elsewhere(envelope.bytes);
-}
-
 /// Whether the network takes the message from the program's buffer: copying it would take longer than a request that waits until
 /// it has left. Shorter ones must leave without a request, too.
 bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
@@ -32,7 +25,7 @@ bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
 
 /// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
 /// sides; behind others that have not left; or because the connection is full. Its sender must wait for it, for a program that stops
-/// calling MPI moves no message. What others need to leave at once is counted, not known: kernels keep at least 64 KiB for a connection.
+/// calling MPI moves no message. No network says how full a connection is: a kernel is assumed to hold 64 KiB for each.
 bool may_stay(const Peer& peer, std::uint64_t bytes) {
   constexpr std::uint64_t surely_leaves = 64 << 10,
                           kernels_record = 1024; // that a kernel keeps of a message beside its bytes
@@ -60,6 +53,12 @@ void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bo
 }
 
 } // namespace
+
+void spend_credits(Peer& peer, const Envelope& envelope) {
+  peer.credits_left -= credits_for(envelope.bytes);
+  peer.widest_credit = std::max(peer.widest_credit, bytes_for_credit(envelope.bytes));
+  transport::count_sent_elsewhere(envelope.bytes);
+}
 
 bool affords(const Peer& peer, std::uint32_t credits) {
   return peer.credits_left >= (credits == 1 ? 1 : credits + reserved_credits);

@@ -107,10 +107,9 @@ struct Peer : transport::Peer {
   std::uint32_t unasked_credits = 0;                                        ///< that these have taken
   fi_addr_t address = FI_ADDR_UNSPEC;
   std::uint32_t credits_left = all_credits;
-  std::uint64_t widest_credit =
-      0;                         ///< the most bytes that a credit of a message stood for since all were back
-  std::uint32_t credits_due = 0; ///< of the peer, not returned yet
-  std::deque<Packet*> out;       ///< messages that the network has no space for yet, in order
+  std::uint64_t widest_credit = 0;        ///< the most bytes that one stood for since all were back
+  std::uint32_t credits_due = 0;          ///< of the peer, not returned yet
+  std::deque<Packet*> out;                ///< messages that the network has no space for yet, in order
   std::uint16_t next_sequence = 0;        ///< of our next message to it
   std::uint16_t confirmed = 0;            ///< it has handled all before this one
   std::uint16_t expected = 0;             ///< its message whose turn it is
@@ -265,6 +264,8 @@ void note_arrivals();
 
 // eager.cpp
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter);
+/// Takes the credits of a message that leaves, and counts it.
+void spend_credits(Peer& peer, const Envelope& envelope);
 /// Whether the network sends a message to this peer from a buffer of the program.
 bool sends_from_buffers(const Peer& peer);
 /// Ends the messages to a failed peer that leave without being asked for, and that somebody waits for.

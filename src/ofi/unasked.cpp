@@ -120,9 +120,7 @@ Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
   waiter->peer = &peer;
   waiter->bytes = envelope.bytes;
   waiter->busy = true;
-  peer.credits_left -= credits;
-  peer.widest_credit = credit_bytes;
-  transport::count_sent_elsewhere(envelope.bytes);
+  spend_credits(peer, envelope);
   announce_bytes(*self.packets.take(), peer, envelope, cookie);
   send_bytes(peer, packet, envelope.bytes);
   return Eager::waits;

@@ -20,9 +20,10 @@
 // at most. Without this bound, three ranks that poll on one processor would make each other's turns longer
 // and longer.
 //
-// A program may also do its work in pieces of some 50 ns, with a poll after each. Its sweeps are idle by these times, and
-// each yield takes as long as ten pieces. So after a number of yields in vain, since which no poll has moved anything, an idle sweep yields only if
-// the program has had the processor for a time, which grows with each further yield in vain.
+// A program may also do its work in pieces of some 50 ns, with a poll after each. Its sweeps are idle by these times,
+// and each yield takes as long as ten pieces. So after a number of yields in vain, during which no poll has moved
+// anything, an idle sweep yields only if the program has had the processor for a time, which grows with each further
+// yield in vain.
 #pragma once
 
 #include <algorithm>
