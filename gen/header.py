@@ -1,5 +1,6 @@
 """Writes include/mpi.h and src/abi/types.h."""
 
+import conversions
 import removed
 from model import Surface
 
@@ -71,7 +72,7 @@ def mpi_h(surface: Surface):
             lines += ["", f"/* {title} ({kind}) */"]
             for function, large in forms:
                 lines.append(f"{function.prototype(large, prefix)};{deprecation(function.deprecated)}")
-    lines += ["", *removed.block()]
+    lines += ["", *removed.block(), "", *conversions.block()]
     lines += ["", "#ifdef __cplusplus", "}", "#endif", "", "#endif /* MPI_H_STANDARD_ABI */"]
     return "\n".join(lines) + "\n"
 

@@ -1963,6 +1963,131 @@ static __inline__ int MPI_Type_ub(MPI_Datatype datatype, MPI_Aint* displacement)
 #endif
 #endif
 
+/* Handles and integers of Fortran. Not in the ABI, so each calls a conversion that is. Programs that define functions
+   of these names themselves can define NEAR_NO_FORTRAN_CONVERSIONS. */
+#ifndef NEAR_NO_FORTRAN_CONVERSIONS
+#ifndef MPI_Comm_c2f
+static __inline__ MPI_Fint MPI_Comm_c2f(MPI_Comm handle) { return MPI_Comm_toint(handle); }
+#endif
+#ifndef MPI_Comm_f2c
+static __inline__ MPI_Comm MPI_Comm_f2c(MPI_Fint handle) { return MPI_Comm_fromint(handle); }
+#endif
+#ifndef PMPI_Comm_c2f
+static __inline__ MPI_Fint PMPI_Comm_c2f(MPI_Comm handle) { return PMPI_Comm_toint(handle); }
+#endif
+#ifndef PMPI_Comm_f2c
+static __inline__ MPI_Comm PMPI_Comm_f2c(MPI_Fint handle) { return PMPI_Comm_fromint(handle); }
+#endif
+#ifndef MPI_Errhandler_c2f
+static __inline__ MPI_Fint MPI_Errhandler_c2f(MPI_Errhandler handle) { return MPI_Errhandler_toint(handle); }
+#endif
+#ifndef MPI_Errhandler_f2c
+static __inline__ MPI_Errhandler MPI_Errhandler_f2c(MPI_Fint handle) { return MPI_Errhandler_fromint(handle); }
+#endif
+#ifndef PMPI_Errhandler_c2f
+static __inline__ MPI_Fint PMPI_Errhandler_c2f(MPI_Errhandler handle) { return PMPI_Errhandler_toint(handle); }
+#endif
+#ifndef PMPI_Errhandler_f2c
+static __inline__ MPI_Errhandler PMPI_Errhandler_f2c(MPI_Fint handle) { return PMPI_Errhandler_fromint(handle); }
+#endif
+#ifndef MPI_Group_c2f
+static __inline__ MPI_Fint MPI_Group_c2f(MPI_Group handle) { return MPI_Group_toint(handle); }
+#endif
+#ifndef MPI_Group_f2c
+static __inline__ MPI_Group MPI_Group_f2c(MPI_Fint handle) { return MPI_Group_fromint(handle); }
+#endif
+#ifndef PMPI_Group_c2f
+static __inline__ MPI_Fint PMPI_Group_c2f(MPI_Group handle) { return PMPI_Group_toint(handle); }
+#endif
+#ifndef PMPI_Group_f2c
+static __inline__ MPI_Group PMPI_Group_f2c(MPI_Fint handle) { return PMPI_Group_fromint(handle); }
+#endif
+#ifndef MPI_Info_c2f
+static __inline__ MPI_Fint MPI_Info_c2f(MPI_Info handle) { return MPI_Info_toint(handle); }
+#endif
+#ifndef MPI_Info_f2c
+static __inline__ MPI_Info MPI_Info_f2c(MPI_Fint handle) { return MPI_Info_fromint(handle); }
+#endif
+#ifndef PMPI_Info_c2f
+static __inline__ MPI_Fint PMPI_Info_c2f(MPI_Info handle) { return PMPI_Info_toint(handle); }
+#endif
+#ifndef PMPI_Info_f2c
+static __inline__ MPI_Info PMPI_Info_f2c(MPI_Fint handle) { return PMPI_Info_fromint(handle); }
+#endif
+#ifndef MPI_Message_c2f
+static __inline__ MPI_Fint MPI_Message_c2f(MPI_Message handle) { return MPI_Message_toint(handle); }
+#endif
+#ifndef MPI_Message_f2c
+static __inline__ MPI_Message MPI_Message_f2c(MPI_Fint handle) { return MPI_Message_fromint(handle); }
+#endif
+#ifndef PMPI_Message_c2f
+static __inline__ MPI_Fint PMPI_Message_c2f(MPI_Message handle) { return PMPI_Message_toint(handle); }
+#endif
+#ifndef PMPI_Message_f2c
+static __inline__ MPI_Message PMPI_Message_f2c(MPI_Fint handle) { return PMPI_Message_fromint(handle); }
+#endif
+#ifndef MPI_Op_c2f
+static __inline__ MPI_Fint MPI_Op_c2f(MPI_Op handle) { return MPI_Op_toint(handle); }
+#endif
+#ifndef MPI_Op_f2c
+static __inline__ MPI_Op MPI_Op_f2c(MPI_Fint handle) { return MPI_Op_fromint(handle); }
+#endif
+#ifndef PMPI_Op_c2f
+static __inline__ MPI_Fint PMPI_Op_c2f(MPI_Op handle) { return PMPI_Op_toint(handle); }
+#endif
+#ifndef PMPI_Op_f2c
+static __inline__ MPI_Op PMPI_Op_f2c(MPI_Fint handle) { return PMPI_Op_fromint(handle); }
+#endif
+#ifndef MPI_Request_c2f
+static __inline__ MPI_Fint MPI_Request_c2f(MPI_Request handle) { return MPI_Request_toint(handle); }
+#endif
+#ifndef MPI_Request_f2c
+static __inline__ MPI_Request MPI_Request_f2c(MPI_Fint handle) { return MPI_Request_fromint(handle); }
+#endif
+#ifndef PMPI_Request_c2f
+static __inline__ MPI_Fint PMPI_Request_c2f(MPI_Request handle) { return PMPI_Request_toint(handle); }
+#endif
+#ifndef PMPI_Request_f2c
+static __inline__ MPI_Request PMPI_Request_f2c(MPI_Fint handle) { return PMPI_Request_fromint(handle); }
+#endif
+#ifndef MPI_Session_c2f
+static __inline__ MPI_Fint MPI_Session_c2f(MPI_Session handle) { return MPI_Session_toint(handle); }
+#endif
+#ifndef MPI_Session_f2c
+static __inline__ MPI_Session MPI_Session_f2c(MPI_Fint handle) { return MPI_Session_fromint(handle); }
+#endif
+#ifndef PMPI_Session_c2f
+static __inline__ MPI_Fint PMPI_Session_c2f(MPI_Session handle) { return PMPI_Session_toint(handle); }
+#endif
+#ifndef PMPI_Session_f2c
+static __inline__ MPI_Session PMPI_Session_f2c(MPI_Fint handle) { return PMPI_Session_fromint(handle); }
+#endif
+#ifndef MPI_Type_c2f
+static __inline__ MPI_Fint MPI_Type_c2f(MPI_Datatype handle) { return MPI_Type_toint(handle); }
+#endif
+#ifndef MPI_Type_f2c
+static __inline__ MPI_Datatype MPI_Type_f2c(MPI_Fint handle) { return MPI_Type_fromint(handle); }
+#endif
+#ifndef PMPI_Type_c2f
+static __inline__ MPI_Fint PMPI_Type_c2f(MPI_Datatype handle) { return PMPI_Type_toint(handle); }
+#endif
+#ifndef PMPI_Type_f2c
+static __inline__ MPI_Datatype PMPI_Type_f2c(MPI_Fint handle) { return PMPI_Type_fromint(handle); }
+#endif
+#ifndef MPI_Win_c2f
+static __inline__ MPI_Fint MPI_Win_c2f(MPI_Win handle) { return MPI_Win_toint(handle); }
+#endif
+#ifndef MPI_Win_f2c
+static __inline__ MPI_Win MPI_Win_f2c(MPI_Fint handle) { return MPI_Win_fromint(handle); }
+#endif
+#ifndef PMPI_Win_c2f
+static __inline__ MPI_Fint PMPI_Win_c2f(MPI_Win handle) { return PMPI_Win_toint(handle); }
+#endif
+#ifndef PMPI_Win_f2c
+static __inline__ MPI_Win PMPI_Win_f2c(MPI_Fint handle) { return PMPI_Win_fromint(handle); }
+#endif
+#endif
+
 #ifdef __cplusplus
 }
 #endif

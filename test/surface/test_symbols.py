@@ -136,6 +136,19 @@ def test_programs_may_have_their_own_forms_of_removed_functions(compile_c):
         assert result.status == 0, result.report()
 
 
+OWN_CONVERSIONS = """\
+#define NEAR_NO_FORTRAN_CONVERSIONS
+#include <mpi.h>
+MPI_Fint MPI_Comm_c2f(MPI_Comm comm) { return comm == MPI_COMM_SELF ? 17 : 18; }
+int main(void) { return MPI_Comm_c2f(MPI_COMM_SELF) != 17; }
+"""
+
+
+def test_programs_may_have_their_own_conversions_of_fortran_handles(compile_c):
+    result = harness.run([compile_c(OWN_CONVERSIONS)])
+    assert result.status == 0, result.report()
+
+
 def test_a_preloaded_library_sees_the_programs_calls_and_only_them(compile_c, mpiexec):
     profiler = compile_c(PROFILER, "-shared", "-fPIC")
     result = mpiexec(2, [compile_c(PROGRAM)], env={"LD_PRELOAD": profiler})
