@@ -78,6 +78,7 @@ struct Peer : transport::Peer {
   int prefix_trust = 1; ///< above 0: it usually posts receives early and receives our messages pipelined
   PrefixIn prefix_in;
   TrainIn train_in;
+  TrainsOut trains_out;
   std::vector<KeptTrain> kept_trains; ///< in the order in which they came
   std::array<FragmentQueue, 2>
       fragments;           ///< of short and of long transfers, so that long ones delay no short ones
@@ -117,6 +118,7 @@ struct LaneIn {
   Peer* from = nullptr;             ///< the peer to which it is granted; nullptr if it is free
   Peer* next = nullptr;             ///< the peer that gets it when it is returned
   base::Atomic<std::uint32_t> open; ///< 1 once the lane_switch was read; also checked before sleeping
+  bool polled_in_vain = false;      ///< since our last train to the peer
   std::uint64_t cold_at = 0;        ///< the reader's position when lanes were last compared
 };
 

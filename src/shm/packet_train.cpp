@@ -10,6 +10,9 @@
 // waits for an answer: for the sender it is an eager message, though it takes no credit. An unexpected train keeps its
 // packets, like an unexpected eager message; a sender that has no packet left announces its messages by an RTS.
 //
+// If the receiver waits for the train, each part is one packet, so that it can begin early. If not, because it is sending itself
+// or is busy with earlier trains, a part is up to eight packets: each part costs both processes a hand-over (doc/adr/0028).
+//
 // While messages go one way, trains are short (longest_in_stream): a sender that gets far ahead of its receiver takes space in
 // the caches from it, where the answer to an RTS would hold it back.
 //
@@ -22,27 +25,32 @@
 #include "base/kill_point.h"
 #include "copy/raw.h"
 #include "object/object.h"
+#include "os/clock.h"
 
 #include <algorithm>
 #include <array>
+#include <span>
 #include <utility>
 
 namespace near::shm {
 
 namespace {
 
-/// The length in bytes of a part: all have the same, except the last one.
-std::uint64_t part_bytes_of(std::uint64_t bytes) {
-  const std::uint64_t most = engine().packets.packet_bytes(), parts = (bytes + most - 1) / most;
-  return base::round_up((bytes + parts - 1) / parts, base::cache_line);
+/// How many bytes each packet holds: all hold the same, except the last one.
+std::uint64_t packet_bytes_of(std::uint64_t bytes) {
+  const std::uint64_t most = engine().packets.packet_bytes(), packets = (bytes + most - 1) / most;
+  return base::round_up((bytes + packets - 1) / packets, base::cache_line);
 }
+
+/// A sender whose trains follow each other at so many bytes in a nanosecond, or faster, does nothing but send.
+constexpr std::uint64_t slowest_stream = 8;
 
 constinit object::Immortal<Stages> stage_storage;
 Stages& stages() { return stage_storage.value; }
 
-/// Copies the next part into the receive buffer, or as much of it as there is room for; or to `staged`, from which the last part
-/// brings everything into the buffer. Returns whether that is the end.
-bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std::uint64_t bytes) {
+/// Copies the next bytes into the receive buffer, or as much of them as there is room for; or to `staged`, from which the last ones
+/// bring everything into the buffer. Returns whether that is the end.
+bool take_bytes(Transfer& transfer, std::byte* staged, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - transfer.position);
   if (staged != nullptr)
     copy::raw(staged + transfer.position, from, bytes);
@@ -55,6 +63,62 @@ bool take_part(Transfer& transfer, std::byte* staged, const std::byte* from, std
   if (staged != nullptr) datatype::unpack(transfer.buffer, 0, staged, static_cast<MPI_Count>(transfer.bytes));
   stages().give_back(staged);
   return true;
+}
+
+const std::byte* start_of(const Peer& from, const TrainPart::Packet& packet) {
+  return packet_at(from, packet.packet, packet.is_receivers);
+}
+
+/// Copies a part that lies in several packets into the receive buffer, those that are side by side at once. Returns whether it is the
+/// last one.
+[[gnu::noinline]] bool take_packets_of(const Peer& from, Transfer& transfer, std::byte* staged,
+                                       const TrainPart& part) {
+  std::uint64_t left = part.bytes;
+  for (std::uint32_t i = 0; i < part.count;) {
+    const std::byte* const first = start_of(from, part.packets[i]);
+    std::uint64_t bytes = part.packet_bytes;
+    while (++i < part.count && start_of(from, part.packets[i]) == first + bytes) bytes += part.packet_bytes;
+    bytes = std::min(bytes, left);
+    left -= bytes;
+    if (take_bytes(transfer, staged, first, bytes)) return true;
+  }
+  return false;
+}
+
+/// Copies a part into the receive buffer. Returns whether it is the last one that the buffer has room for.
+bool take_part(const Peer& from, Transfer& transfer, std::byte* staged, const TrainPart& part) {
+  if (part.count != 1) return take_packets_of(from, transfer, staged, part);
+  return take_bytes(transfer, staged, start_of(from, part.packets[0]), part.bytes);
+}
+
+PacketReference reference_of(const TrainPart::Packet& packet) {
+  return {packet.packet, 0, packet.generation, packet.is_receivers};
+}
+
+/// Call once a part has been read.
+void done_with(Peer& from, const TrainPart& part) {
+  std::uint32_t i = 0;
+  do done_with_packet(from, reference_of(part.packets[i]));
+  while (++i < part.count);
+}
+
+/// Adds the packets of a part to an unexpected train.
+void keep(const Peer& from, KeptTrain& kept, const TrainPart& part) {
+  std::uint64_t left = part.bytes;
+  for (const TrainPart::Packet& packet : std::span(part.packets).first(part.count)) {
+    const std::uint64_t bytes = std::min<std::uint64_t>(left, part.packet_bytes);
+    left -= bytes;
+    kept.parts[kept.count++] = {start_of(from, packet), bytes, packet_of(reference_of(packet))};
+  }
+}
+
+void note_bytes(TrainIn& train, const TrainPart& part) {
+  train.missing -= part.bytes;
+  if (train.missing == 0) ++train.whole;
+}
+
+const TrainPart& part_in(const Arrival& arrival) {
+  return *reinterpret_cast<const TrainPart*>(arrival.payload);
 }
 
 /// Returns the message packed into a stage, if that takes less time than packing it part by part; else the message itself.
@@ -83,40 +147,89 @@ bool may_leave(const Peer& peer, const Envelope& envelope, const Buffer& buffer)
 /// Whether the peer has sent something that we have not taken: then it hardly waits for what we send.
 bool is_sending(const Peer& peer) { return peer.lane_in != nullptr && peer.lane_in->reader.has_message(); }
 
-KeptTrain::Part part_of(Arrival& arrival) {
-  KeptTrain::Part part{arrival.payload, arrival.payload_bytes, arrival.packet};
-  transport::keep_packet(arrival);
-  return part;
+/// Whether the receiver probably waits for this train, of so many packets, and so should get the first bytes as soon as possible.
+bool is_needed_early(Peer& peer, std::uint64_t bytes, std::uint32_t packets) {
+  TrainsOut& out = peer.trains_out;
+  const TrainIn& in = peer.train_in;
+  const std::uint32_t taken = in.number - std::exchange(out.taken, in.number);
+  if (is_sending(peer)) return false;
+  if (taken != 0 || peer.kept.are_answered()) {
+    out.began_ns = 0;
+    // Processes that answer each other take one train for each that they send.
+    return out.number == 0 || packets <= 2 || (taken == 1 && !in.overlaps);
+  }
+  // In a stream the receiver is still busy with the last train if the sender has hardly done anything else since.
+  const std::uint64_t now = os::monotonic_ns(), began = std::exchange(out.began_ns, now),
+                      before = std::exchange(out.bytes, bytes);
+  return began == 0 || now - began > before / slowest_stream;
+}
+
+TrainPart::Packet name_of(const OutgoingPacket& packet) {
+  return {packet.reference.packet, packet.reference.generation, packet.reference.is_receivers};
+}
+
+/// Names the packets of a part, and fills them with `bytes` bytes of the message from `position` on, those that are side by side at
+/// once.
+[[gnu::noinline]] void fill_several(Peer& peer, TrainPart& part, std::span<const OutgoingPacket> packets,
+                                    const Buffer& message, std::uint64_t position) {
+  for (std::size_t i = 1; i < packets.size(); ++i) part.packets[i] = name_of(packets[i]);
+  std::uint64_t left = part.bytes;
+  for (std::size_t i = 0; i < packets.size();) {
+    const OutgoingPacket& first = packets[i];
+    std::uint64_t bytes = part.packet_bytes;
+    std::uint32_t count = 1;
+    for (; ++i < packets.size() && packets[i].at == first.at + bytes; ++count) bytes += part.packet_bytes;
+    bytes = std::min(bytes, left);
+    pack_into(peer, peer.stores, first, message, position, bytes, count);
+    position += bytes;
+    left -= bytes;
+  }
 }
 
 } // namespace
 
 Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
-  const std::uint64_t part_bytes = part_bytes_of(envelope.bytes);
-  const auto parts = static_cast<std::uint32_t>((envelope.bytes + part_bytes - 1) / part_bytes);
-  if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(parts)) return Eager::refused;
+  const std::uint64_t packet_bytes = packet_bytes_of(envelope.bytes);
+  const auto count = static_cast<std::uint32_t>((envelope.bytes + packet_bytes - 1) / packet_bytes);
+  if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(count)) return Eager::refused;
   const bool is_waited_for = peer.sequence_at_send != peer.receive.expected_sequence;
   std::array<OutgoingPacket, most_train_parts> packets;
-  if (!take_packets(peer, part_bytes, std::span(packets).first(parts))) return Eager::refused;
+  if (!take_packets(peer, packet_bytes, std::span(packets).first(count))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");
   const Buffer message = packed_if_better(buffer, envelope.bytes);
-  for (std::uint32_t i = 0; i < parts; ++i) {
-    OutgoingPacket& packet = packets[i];
-    const std::uint64_t position = i * part_bytes, bytes = std::min(part_bytes, envelope.bytes - position);
-    packet.reference.bytes = static_cast<std::uint32_t>(bytes);
+  const std::uint32_t most_in_part =
+      is_needed_early(peer, envelope.bytes, count) ? 1 : TrainPart::most_packets;
+  ++peer.trains_out.number;
+  if (peer.lane_in != nullptr) peer.lane_in->polled_in_vain = false;
+  std::uint64_t position = 0;
+  for (std::uint32_t begin = 0; begin < count;) {
+    const std::uint32_t end = std::min(begin + most_in_part, count);
     auto claim = claim_slot(peer);
     MessageHeader& header = header_of(claim);
     header.envelope = envelope;
-    header.handler = static_cast<std::uint8_t>(i == 0 ? InternalHandler::train : InternalHandler::train_part);
-    header.in_packet = 1;
-    *reinterpret_cast<PacketReference*>(header.payload) = packet.reference;
-    pack_into(peer, peer.stores, packet, message, position, bytes);
+    header.handler =
+        static_cast<std::uint8_t>(begin == 0 ? InternalHandler::train : InternalHandler::train_part);
+    header.in_packet = 0;
+    const std::uint64_t bytes = std::min((end - begin) * packet_bytes, envelope.bytes - position);
+    TrainPart& part = *reinterpret_cast<TrainPart*>(header.payload);
+    part.bytes = static_cast<std::uint32_t>(bytes);
+    part.packet_bytes = static_cast<std::uint32_t>(packet_bytes);
+    part.taken = peer.train_in.whole;
+    part.waited = peer.train_in.waited;
+    part.count = static_cast<std::uint8_t>(end - begin);
+    part.packets[0] = name_of(packets[begin]);
+    if (end - begin == 1)
+      pack_into(peer, peer.stores, packets[begin], message, position, bytes);
+    else
+      fill_several(peer, part, std::span(packets).subspan(begin, end - begin), message, position);
+    position += bytes;
+    begin = end;
     NEAR_KILL_POINT("train-part-filled");
     send_claimed(peer, std::move(claim));
     NEAR_KILL_POINT("train-part-sent");
     // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common. A receiver of a stream, or one
     // that is sending itself, does not wait for them.
-    if (is_waited_for && i + 1 < parts && !is_sending(peer)) base::drain_stores();
+    if (is_waited_for && begin < count && !is_sending(peer)) base::drain_stores();
   }
   stages().give_back(static_cast<const std::byte*>(message.address));
   count_sent(peer, segment::Path::packet, envelope.bytes);
@@ -126,7 +239,15 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
 void handle_train(Arrival& arrival) {
   Peer& from = sender_of(arrival);
   TrainIn& train = from.train_in;
-  train = {.number = train.number + 1, .head = &arrival};
+  const TrainPart& part = part_in(arrival);
+  const bool waited = from.lane_in != nullptr && from.lane_in->polled_in_vain;
+  train = {.number = train.number + 1,
+           .whole = train.whole,
+           .missing = arrival.envelope.bytes,
+           .waited = waited,
+           .overlaps = part.taken != from.trains_out.number || !waited || !part.waited,
+           .head = &arrival};
+  note_bytes(train, part);
   from.kept.message_came();
   NEAR_KILL_POINT("train-arrived");
   NodeRts rts{};
@@ -135,21 +256,24 @@ void handle_train(Arrival& arrival) {
   Arrival announced{&from, arrival.envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
   handler_of(Handler::p2p_rts)(announced);
   train.head = nullptr;
-  if (!train.matched)
-    from.kept_trains.push_back({.number = train.number, .parts = {part_of(arrival)}, .count = 1});
+  if (train.matched) return done_with(from, part);
+  from.kept_trains.push_back({.number = train.number});
+  keep(from, from.kept_trains.back(), part);
 }
 
 void handle_train_part(Arrival& arrival) {
   Peer& from = sender_of(arrival);
   TrainIn& train = from.train_in;
-  if (train.bound != nullptr) {
-    if (take_part(*train.bound, train.staged, arrival.payload, arrival.payload_bytes))
-      finish(*std::exchange(train.bound, nullptr));
-  } else if (!train.matched) {
-    KeptTrain& kept = from.kept_trains.back();
-    kept.parts[kept.count++] = part_of(arrival);
+  const TrainPart& part = part_in(arrival);
+  note_bytes(train, part);
+  if (!train.matched) {
+    keep(from, from.kept_trains.back(), part);
     NEAR_KILL_POINT("train-part-kept");
+    return;
   }
+  const bool is_last = train.bound != nullptr && take_part(from, *train.bound, train.staged, part);
+  if (is_last) finish(*std::exchange(train.bound, nullptr));
+  done_with(from, part);
 }
 
 void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
@@ -162,14 +286,14 @@ void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
   std::byte* const staged = at_once ? stages().take(transfer.bytes) : nullptr;
   bool complete;
   if (is_last && train.head != nullptr) {
-    complete = take_part(transfer, staged, train.head->payload, train.head->payload_bytes);
+    complete = take_part(peer, transfer, staged, part_in(*train.head));
   } else {
     auto kept = std::find_if(peer.kept_trains.begin(), peer.kept_trains.end(),
                              [=](const KeptTrain& each) { return each.number == number; });
     complete = transfer.bytes == 0;
     for (std::size_t i = 0; i < kept->count; ++i) {
       const KeptTrain::Part& part = kept->parts[i];
-      if (!complete) complete = take_part(transfer, staged, part.payload, part.bytes);
+      if (!complete) complete = take_bytes(transfer, staged, part.payload, part.bytes);
       give_back_packet(peer, part.packet);
     }
     peer.kept_trains.erase(kept);

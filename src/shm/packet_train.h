@@ -50,10 +50,21 @@ private:
 /// The train that has arrived last from one peer, perhaps not all of it (packet_train.cpp).
 struct TrainIn {
   std::uint32_t number = 0;
+  std::uint16_t whole = 0;   ///< trains that have arrived completely (modulo 2^16)
+  std::uint64_t missing = 0; ///< bytes that have not arrived
+  bool waited = true;        ///< this process had polled in vain for it
+  bool overlaps = false;     ///< one of the two processes did not wait for the other's last train
   const transport::Arrival* head = nullptr; ///< its first part while that is being handled
   bool matched = false;                     ///< by a receive, which takes all of it
   transport::Transfer* bound = nullptr;     ///< that receive, until it has all bytes
   std::byte* staged = nullptr;              ///< where its bytes are collected first; null: they are not
+};
+/// What a sender knows of its trains to one peer.
+struct TrainsOut {
+  std::uint16_t number = 0;   ///< trains (modulo 2^16)
+  std::uint32_t taken = 0;    ///< TrainIn::number when the last one left
+  std::uint64_t began_ns = 0; ///< when the last one began, if it was part of a stream; otherwise 0
+  std::uint64_t bytes = 0;    ///< of the last one in a stream
 };
 /// The parts of an unexpected train that have arrived, in the packets that brought them.
 struct KeptTrain {

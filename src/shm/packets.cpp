@@ -130,10 +130,9 @@ OutgoingPacket take_packet_for_fragment(Peer& peer, const Transfer& transfer) {
 }
 
 void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
-               std::uint64_t position, std::uint64_t bytes) {
+               std::uint64_t position, std::uint64_t bytes, std::uint32_t packets) {
   if (buffer.is_contiguous() && bytes >= copy::StorePolicy::worthwhile)
-    fill_packet(peer, stores, packet, buffer.contiguous_start() + position, bytes,
-                packet.reference.is_run ? PacketPool::run : 1);
+    fill_packet(peer, stores, packet, buffer.contiguous_start() + position, bytes, packets);
   else
     datatype::pack(buffer, static_cast<MPI_Count>(position), packet.at, static_cast<MPI_Count>(bytes));
 }

@@ -75,6 +75,6 @@ inline void fill_packet(Peer& peer, copy::StorePolicy& stores, const OutgoingPac
 
 /// Fills it with `bytes` packed bytes of the buffer from `position` on.
 void pack_into(Peer& peer, copy::StorePolicy& stores, const OutgoingPacket& packet, const Buffer& buffer,
-               std::uint64_t position, std::uint64_t bytes);
+               std::uint64_t position, std::uint64_t bytes, std::uint32_t packets = 1);
 
 } // namespace near::shm

@@ -55,7 +55,7 @@ std::uint32_t send_fragment(Transfer& transfer) {
     put_back(peer, packet);
     return 0;
   }
-  pack_into(peer, peer.fragment_stores, packet, transfer.buffer, transfer.position, bytes);
+  pack_into(peer, peer.fragment_stores, packet, transfer.buffer, transfer.position, bytes, packets);
   NEAR_KILL_POINT("fragment-filled");
   bool answered = transfer.remote_cookie != 0;
   MessageHeader& header = header_of(claim);

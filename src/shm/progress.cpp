@@ -108,7 +108,11 @@ bool has_arrived() {
   // peers nor our own sends.
   for (std::uint32_t open = self.open_lanes; open != 0; open &= open - 1) {
     LaneIn& lane = self.lanes[std::countr_zero(open)];
-    for (int budget = 16; budget > 0 && lane.open.load_relaxed() != 0 && take_from_lane(lane); --budget)
+    int budget = 16;
+    while (budget > 0 && lane.open.load_relaxed() != 0 && take_from_lane(lane)) --budget;
+    if (budget == 16)
+      lane.polled_in_vain = true;
+    else
       moved = true;
   }
   for (int budget = 64; budget > 0 && take_from_queue(); --budget) moved = true;

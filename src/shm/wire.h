@@ -48,6 +48,26 @@ struct PacketReference {
   bool is_run = false;
 };
 
+/// A part of a packet train (packet_train.cpp): some packets in the order of their bytes.
+struct TrainPart {
+  static constexpr std::size_t most_packets = 8;
+  struct Packet {
+    std::uint32_t packet;
+    std::uint8_t generation;
+    bool is_receivers; ///< the packet is the receiver's own
+  };
+  std::uint32_t bytes;        ///< of the part
+  std::uint32_t packet_bytes; ///< of each packet, except the last one of the train
+  std::uint16_t taken; ///< the receiver's trains that had come completely when this one began (modulo 2^16)
+  bool waited;         ///< the sender had polled in vain for the receiver's last train
+  std::uint8_t count;  ///< packets in use
+  Packet packets[most_packets];
+};
+static_assert(sizeof(TrainPart) <= inline_bytes);
+static_assert(offsetof(MessageHeader, payload) + offsetof(TrainPart, packets) + sizeof(TrainPart::Packet) <=
+                  base::cache_line - sizeof(std::uint64_t),
+              "a part with one packet needs only the first line of its slot");
+
 /// The RTS of this transport, which the layers above see as a transport::RtsHeader.
 struct NodeRts {
   segment::Offset descriptor; ///< in the sender's region: its state word says matched or cancelled

@@ -1,0 +1,156 @@
+// In how many parts a packet train leaves (packet_train.cpp): many if its receiver waits for it, few if not.
+#include "ranks.h"
+#include "shm/engine.h"
+
+#include <atomic>
+#include <deque>
+#include <pthread.h>
+#include <sys/mman.h>
+
+namespace near::test {
+namespace {
+
+constexpr std::uint32_t packets_of_train = 4;
+constexpr std::size_t train_bytes = packets_of_train * (16 << 10);
+
+struct AnnouncedTrain {
+  transport::RtsHeader header;
+  transport::Envelope envelope;
+};
+std::deque<AnnouncedTrain> announced;
+
+/// Two processes that are forked later meet here. Meeting makes no progress in the library.
+class MeetingPoint {
+public:
+  static MeetingPoint& make() {
+    void* const at =
+        mmap(nullptr, sizeof(MeetingPoint), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    return *new (at) MeetingPoint;
+  }
+  void meet() { pthread_barrier_wait(&barrier_); }
+
+  std::atomic<int> lanes{0}; ///< that are open
+
+private:
+  MeetingPoint() {
+    pthread_barrierattr_t shared;
+    pthread_barrierattr_init(&shared);
+    pthread_barrierattr_setpshared(&shared, PTHREAD_PROCESS_SHARED);
+    pthread_barrier_init(&barrier_, &shared, 2);
+  }
+  pthread_barrier_t barrier_;
+};
+
+std::vector<unsigned char> bytes_of(std::uint32_t rank, int number) {
+  std::vector<unsigned char> data(train_bytes);
+  for (std::size_t i = 0; i < data.size(); ++i)
+    data[i] = static_cast<unsigned char>(i * 31 + rank + 2 * static_cast<unsigned>(number) + (i >> 8));
+  return data;
+}
+
+shm::Peer& other_of(std::uint32_t rank) { return static_cast<shm::Peer&>(peer(1 - rank)); }
+
+void send_train(std::uint32_t rank, int number) {
+  auto data = bytes_of(rank, number);
+  require(transport::try_send_eager(other_of(rank), {7, 0, number, data.size()},
+                                    byte_buffer(data.data(), data.size())),
+          "a train leaves");
+}
+
+/// Receives a train in a buffer for it, and checks it. Returns in how many parts it came.
+std::uint32_t take_train(std::uint32_t rank, int number) {
+  shm::Peer& other = other_of(rank);
+  const std::uint32_t before = other.receive.expected_sequence;
+  wait_for([] { return !announced.empty(); });
+  AnnouncedTrain train = announced.front();
+  announced.pop_front();
+  std::vector<unsigned char> data(train_bytes);
+  static bool finished;
+  finished = false;
+  transport::Transfer transfer;
+  transfer.done = [](transport::Transfer&, int error) {
+    require(error == MPI_SUCCESS, "a train does not fail");
+    finished = true;
+  };
+  require(transport::accept(other, train.header, train.envelope.bytes, byte_buffer(data.data(), data.size()),
+                            transfer),
+          "accepted");
+  wait_for([] { return finished; });
+  require(data == bytes_of(1 - rank, number), "a train brings its bytes");
+  return other.receive.expected_sequence - before;
+}
+
+void register_handlers() {
+  transport::set_handler(transport::Handler::p2p_eager, [](transport::Arrival& arrival) {
+    transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
+  });
+  transport::set_handler(transport::Handler::p2p_rts, [](transport::Arrival& arrival) {
+    announced.push_back({arrival.rts(), arrival.envelope});
+  });
+}
+
+/// Trains need a lane, which a pair gets after a number of short messages. Takes all of these.
+void open_lane(std::uint32_t rank, MeetingPoint& point) {
+  char byte = 0;
+  wait_for([&] {
+    transport::try_send_eager(other_of(rank), {7, 0, 0, 1}, byte_buffer(&byte, 1));
+    return other_of(rank).lane_open;
+  });
+  ++point.lanes;
+  wait_for([&] { return point.lanes == 2; });
+  point.meet();
+  while (shm::make_progress()) {}
+  point.meet();
+}
+
+TEST(Packet_trains, that_cross_come_in_one_part) {
+  MeetingPoint& point = MeetingPoint::make();
+  run_ranks(2, [&](std::uint32_t rank) {
+    register_handlers();
+    open_lane(rank, point);
+    for (int number = 0; number < 5; ++number) {
+      send_train(rank, number);
+      point.meet(); // both have sent before either looks for messages
+      const std::uint32_t parts = take_train(rank, number);
+      require(number == 0 || parts == 1, "a rank that is sending itself gets all packets at once");
+      point.meet();
+    }
+  });
+}
+
+TEST(Packet_trains, that_are_waited_for_have_a_part_for_each_packet) {
+  MeetingPoint& point = MeetingPoint::make();
+  run_ranks(2, [&](std::uint32_t rank) {
+    register_handlers();
+    open_lane(rank, point);
+    for (int number = 0; number < 6; ++number) {
+      const bool sends = rank == static_cast<std::uint32_t>(number % 2);
+      if (!sends) require(!shm::make_progress(), "the receiver looks for the train in vain");
+      point.meet();
+      if (sends) send_train(rank, number);
+      if (!sends) require(take_train(rank, number) == packets_of_train, "it gets each packet on its own");
+    }
+  });
+}
+
+TEST(Packet_trains, come_in_one_part_while_one_of_the_two_never_waits) {
+  MeetingPoint& point = MeetingPoint::make();
+  run_ranks(2, [&](std::uint32_t rank) {
+    register_handlers();
+    open_lane(rank, point);
+    // Rank 1 never looks before rank 0 has sent, so it is the one that is waited for.
+    for (int number = 0; number < 6; ++number) {
+      const bool sends = rank == static_cast<std::uint32_t>(number % 2);
+      if (!sends && rank == 0) require(!shm::make_progress(), "rank 0 looks in vain");
+      point.meet();
+      if (sends) send_train(rank, number);
+      point.meet();
+      if (sends) continue;
+      const std::uint32_t parts = take_train(rank, number);
+      require(number < 3 || parts == 1, "both get all packets at once");
+    }
+  });
+}
+
+} // namespace
+} // namespace near::test
