@@ -57,7 +57,7 @@ public:
   /// outside the reserve; if there is none, one is added, which is a system call. `in_stream`: the message follows another
   /// one that was not answered. The result converts to false if there is none and no further one can be added.
   Taken take(std::uint64_t bytes, bool in_stream);
-  /// Takes a packet for a part of a train, as for an eager message, but never adds one: a train would wait for many system
+  /// Takes a packet for a train, as for an eager message, but never adds one: a train would wait for many system
   /// calls. The result converts to false if there is none.
   Taken take_for_train(bool in_stream);
   /// Takes a packet for a fragment: the next free one outside the reserve (if many bytes are on their way to the

@@ -10,8 +10,8 @@
 // waits for an answer: for the sender it is an eager message, though it takes no credit. An unexpected train keeps its
 // packets, like an unexpected eager message; a sender that has no packet left announces its messages by an RTS.
 //
-// If the receiver waits for the train, each part is one packet, so that it can begin early. If not, because it is sending itself
-// or is busy with earlier trains, a part is up to eight packets: each part costs both processes a hand-over (doc/adr/0028).
+// If the receiver probably waits for the train (is_needed_early), each part is one packet, so that it can begin early. If it is
+// sending itself, or is busy with earlier trains, a part is up to eight packets: each part costs a hand-over (doc/adr/0028).
 //
 // While messages go one way, trains are short (longest_in_stream): a sender that gets far ahead of its receiver takes space in
 // the caches from it, where the answer to an RTS would hold it back.
@@ -108,7 +108,7 @@ void keep(const Peer& from, KeptTrain& kept, const TrainPart& part) {
   for (const TrainPart::Packet& packet : std::span(part.packets).first(part.count)) {
     const std::uint64_t bytes = std::min<std::uint64_t>(left, part.packet_bytes);
     left -= bytes;
-    kept.parts[kept.count++] = {start_of(from, packet), bytes, packet_of(reference_of(packet))};
+    kept.packets[kept.count++] = {start_of(from, packet), bytes, packet_of(reference_of(packet))};
   }
 }
 
@@ -147,16 +147,26 @@ bool may_leave(const Peer& peer, const Envelope& envelope, const Buffer& buffer)
 /// Whether the peer has sent something that we have not taken: then it hardly waits for what we send.
 bool is_sending(const Peer& peer) { return peer.lane_in != nullptr && peer.lane_in->reader.has_message(); }
 
+/// The same, if the oldest of that is a train.
+bool is_sending_train(Peer& peer) {
+  const std::byte* const body = peer.lane_in != nullptr ? peer.lane_in->reader.front() : nullptr;
+  if (body == nullptr) return false;
+  const auto handler = static_cast<InternalHandler>(reinterpret_cast<const MessageHeader*>(body)->handler);
+  return handler == InternalHandler::train || handler == InternalHandler::train_part;
+}
+
 /// Whether the receiver probably waits for this train, of so many packets, and so should get the first bytes as soon as possible.
-bool is_needed_early(Peer& peer, std::uint64_t bytes, std::uint32_t packets) {
+/// `is_answer`: something has come from it since our last message in packets.
+bool is_needed_early(Peer& peer, bool is_answer, std::uint64_t bytes, std::uint32_t packets) {
   TrainsOut& out = peer.trains_out;
   const TrainIn& in = peer.train_in;
   const std::uint32_t taken = in.number - std::exchange(out.taken, in.number);
-  if (is_sending(peer)) return false;
-  if (taken != 0 || peer.kept.are_answered()) {
+  if (taken != 0 || is_answer || peer.kept.are_answered()) {
     out.began_ns = 0;
-    // Processes that answer each other take one train for each that they send.
-    return out.number == 0 || packets <= 2 || (taken == 1 && !in.overlaps);
+    if (out.number == 0 || packets <= 2) return true;
+    if (taken > 1 || is_sending_train(peer)) return false;
+    // Processes that take turns take one train for each that they send. What answers a short message is waited for, too.
+    return taken == 1 ? !in.overlaps : is_answer;
   }
   // In a stream the receiver is still busy with the last train if the sender has hardly done anything else since.
   const std::uint64_t now = os::monotonic_ns(), began = std::exchange(out.began_ns, now),
@@ -168,8 +178,12 @@ TrainPart::Packet name_of(const OutgoingPacket& packet) {
   return {packet.reference.packet, packet.reference.generation, packet.reference.is_receivers};
 }
 
-/// Names the packets of a part, and fills them with `bytes` bytes of the message from `position` on, those that are side by side at
-/// once.
+/// Whether one copy with one kind of stores may fill `first`, `bytes` bytes, and the next packet.
+bool adjoins(const OutgoingPacket& first, std::uint64_t bytes, const OutgoingPacket& next) {
+  return next.at == first.at + bytes && next.was_kept == first.was_kept && next.is_new() == first.is_new();
+}
+
+/// Names the packets of a part, and fills them with bytes of the message from `position` on, those that are side by side at once.
 [[gnu::noinline]] void fill_several(Peer& peer, TrainPart& part, std::span<const OutgoingPacket> packets,
                                     const Buffer& message, std::uint64_t position) {
   for (std::size_t i = 1; i < packets.size(); ++i) part.packets[i] = name_of(packets[i]);
@@ -178,7 +192,7 @@ TrainPart::Packet name_of(const OutgoingPacket& packet) {
     const OutgoingPacket& first = packets[i];
     std::uint64_t bytes = part.packet_bytes;
     std::uint32_t count = 1;
-    for (; ++i < packets.size() && packets[i].at == first.at + bytes; ++count) bytes += part.packet_bytes;
+    for (; ++i < packets.size() && adjoins(first, bytes, packets[i]); ++count) bytes += part.packet_bytes;
     bytes = std::min(bytes, left);
     pack_into(peer, peer.stores, first, message, position, bytes, count);
     position += bytes;
@@ -193,12 +207,12 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   const auto count = static_cast<std::uint32_t>((envelope.bytes + packet_bytes - 1) / packet_bytes);
   if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(count)) return Eager::refused;
   const bool is_waited_for = peer.sequence_at_send != peer.receive.expected_sequence;
-  std::array<OutgoingPacket, most_train_parts> packets;
+  std::array<OutgoingPacket, most_train_packets> packets;
   if (!take_packets(peer, packet_bytes, std::span(packets).first(count))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");
   const Buffer message = packed_if_better(buffer, envelope.bytes);
   const std::uint32_t most_in_part =
-      is_needed_early(peer, envelope.bytes, count) ? 1 : TrainPart::most_packets;
+      is_needed_early(peer, is_waited_for, envelope.bytes, count) ? 1 : TrainPart::most_packets;
   ++peer.trains_out.number;
   if (peer.lane_in != nullptr) peer.lane_in->polled_in_vain = false;
   std::uint64_t position = 0;
@@ -272,8 +286,8 @@ void handle_train_part(Arrival& arrival) {
     return;
   }
   const bool is_last = train.bound != nullptr && take_part(from, *train.bound, train.staged, part);
+  done_with(from, part); // before the receiver can answer, which takes the packets that are kept
   if (is_last) finish(*std::exchange(train.bound, nullptr));
-  done_with(from, part);
 }
 
 void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
@@ -292,9 +306,9 @@ void accept_train(Peer& peer, std::uint32_t number, Transfer& transfer) {
                              [=](const KeptTrain& each) { return each.number == number; });
     complete = transfer.bytes == 0;
     for (std::size_t i = 0; i < kept->count; ++i) {
-      const KeptTrain::Part& part = kept->parts[i];
-      if (!complete) complete = take_bytes(transfer, staged, part.payload, part.bytes);
-      give_back_packet(peer, part.packet);
+      const KeptTrain::Packet& packet = kept->packets[i];
+      if (!complete) complete = take_bytes(transfer, staged, packet.payload, packet.bytes);
+      give_back_packet(peer, packet.packet);
     }
     peer.kept_trains.erase(kept);
   }

@@ -11,7 +11,7 @@
 
 namespace near::shm {
 
-inline constexpr std::size_t most_train_parts = 32;
+inline constexpr std::size_t most_train_packets = 32;
 /// Bytes, in general and while messages go one way only.
 inline constexpr std::uint64_t longest_train = 512u << 10, longest_in_stream = 64u << 10;
 
@@ -53,7 +53,8 @@ struct TrainIn {
   std::uint16_t whole = 0;   ///< trains that have arrived completely (modulo 2^16)
   std::uint64_t missing = 0; ///< bytes that have not arrived
   bool waited = true;        ///< this process had polled in vain for it
-  bool overlaps = false;     ///< one of the two processes did not wait for the other's last train
+  bool overlaps =
+      false; ///< it crossed ours, or one of the two processes did not wait for the last train of the other
   const transport::Arrival* head = nullptr; ///< its first part while that is being handled
   bool matched = false;                     ///< by a receive, which takes all of it
   transport::Transfer* bound = nullptr;     ///< that receive, until it has all bytes
@@ -61,20 +62,21 @@ struct TrainIn {
 };
 /// What a sender knows of its trains to one peer.
 struct TrainsOut {
-  std::uint16_t number = 0;   ///< trains (modulo 2^16)
-  std::uint32_t taken = 0;    ///< TrainIn::number when the last one left
-  std::uint64_t began_ns = 0; ///< when the last one began, if it was part of a stream; otherwise 0
-  std::uint64_t bytes = 0;    ///< of the last one in a stream
+  std::uint16_t number = 0; ///< trains (modulo 2^16)
+  std::uint32_t taken = 0;  ///< TrainIn::number when the last one left
+  std::uint64_t began_ns =
+      0; ///< when the last one began, if it followed messages that were not answered; otherwise 0
+  std::uint64_t bytes = 0; ///< of that one
 };
-/// The parts of an unexpected train that have arrived, in the packets that brought them.
+/// The packets of an unexpected train that have arrived.
 struct KeptTrain {
-  struct Part {
+  struct Packet {
     const std::byte* payload;
     std::size_t bytes;
     std::uint64_t packet;
   };
   std::uint32_t number = 0;
-  std::array<Part, most_train_parts> parts{};
+  std::array<Packet, most_train_packets> packets{};
   std::size_t count = 0;
 };
 

@@ -94,15 +94,15 @@ enum class InternalHandler : std::uint8_t {
   cooperate,       ///< the receiver pulls by CMA and lets the sender push from the back: CooperationRequest
   fragment,        ///< a pipelined fragment in a packet: context = receiver's cookie, bytes = position
   prefix_fragment, ///< a fragment sent before the CTS: tag = number of the eager prefix, bytes = position
-  train,        ///< the first part of a train (packet_train.cpp), in a packet; the envelope is the message's
-  train_part,   ///< a further one
-  last_call,    ///< asks a receiver whether it will receive anything more; answered once that is certain
-  closed,       ///< the answer to last_call: no, and everything sent before the question has been seen
-  lane_request, ///< the sender has sent many messages and asks for a lane
-  lane_granted, ///< the receiver's answer: LaneGrant
-  lane_switch,  ///< the sender's last message in the queue; the next one is in the lane: LaneGrant
-  lane_recall,  ///< the receiver needs the lane for another pair: LaneGrant
-  lane_return,  ///< the sender's last message in the lane; the next one is in the queue: LaneGrant
+  train,           ///< the first part of a train (packet_train.cpp): TrainPart; the envelope is the message's
+  train_part,      ///< a further one: TrainPart
+  last_call,       ///< asks a receiver whether it will receive anything more; answered once that is certain
+  closed,          ///< the answer to last_call: no, and everything sent before the question has been seen
+  lane_request,    ///< the sender has sent many messages and asks for a lane
+  lane_granted,    ///< the receiver's answer: LaneGrant
+  lane_switch,     ///< the sender's last message in the queue; the next one is in the lane: LaneGrant
+  lane_recall,     ///< the receiver needs the lane for another pair: LaneGrant
+  lane_return,     ///< the sender's last message in the lane; the next one is in the queue: LaneGrant
   count,
 };
 

@@ -2,8 +2,10 @@
 #include "ranks.h"
 #include "shm/engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
+#include <new>
 #include <pthread.h>
 #include <sys/mman.h>
 
@@ -25,6 +27,7 @@ public:
   static MeetingPoint& make() {
     void* const at =
         mmap(nullptr, sizeof(MeetingPoint), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (at == MAP_FAILED) throw std::bad_alloc();
     return *new (at) MeetingPoint;
   }
   void meet() { pthread_barrier_wait(&barrier_); }
@@ -41,8 +44,8 @@ private:
   pthread_barrier_t barrier_;
 };
 
-std::vector<unsigned char> bytes_of(std::uint32_t rank, int number) {
-  std::vector<unsigned char> data(train_bytes);
+std::vector<unsigned char> bytes_of(std::uint32_t rank, int number, std::size_t bytes = train_bytes) {
+  std::vector<unsigned char> data(bytes);
   for (std::size_t i = 0; i < data.size(); ++i)
     data[i] = static_cast<unsigned char>(i * 31 + rank + 2 * static_cast<unsigned>(number) + (i >> 8));
   return data;
@@ -50,8 +53,8 @@ std::vector<unsigned char> bytes_of(std::uint32_t rank, int number) {
 
 shm::Peer& other_of(std::uint32_t rank) { return static_cast<shm::Peer&>(peer(1 - rank)); }
 
-void send_train(std::uint32_t rank, int number) {
-  auto data = bytes_of(rank, number);
+void send_train(std::uint32_t rank, int number, std::size_t bytes = train_bytes) {
+  auto data = bytes_of(rank, number, bytes);
   require(transport::try_send_eager(other_of(rank), {7, 0, number, data.size()},
                                     byte_buffer(data.data(), data.size())),
           "a train leaves");
@@ -148,6 +151,78 @@ TEST(Packet_trains, come_in_one_part_while_one_of_the_two_never_waits) {
       if (sends) continue;
       const std::uint32_t parts = take_train(rank, number);
       require(number < 3 || parts == 1, "both get all packets at once");
+    }
+  });
+}
+
+/// A receive that is posted before its train comes.
+struct Posted {
+  std::vector<unsigned char> buffer;
+  transport::Transfer transfer;
+  bool finished = false;
+};
+Posted* posted = nullptr;
+
+void receive_posted(transport::Arrival& arrival) {
+  require(posted != nullptr, "a receive is posted");
+  posted->transfer.done = [](transport::Transfer&, int error) {
+    require(error == MPI_SUCCESS, "a train does not fail");
+    posted->finished = true;
+  };
+  const std::size_t room = posted->buffer.size() - 1; // the last byte is not part of the receive
+  require(transport::accept(*arrival.from, arrival.rts(), std::min(arrival.envelope.bytes, room),
+                            byte_buffer(posted->buffer.data(), room), posted->transfer),
+          "accepted");
+}
+
+TEST(Packet_trains, of_any_length_fill_posted_receives_also_shorter_ones) {
+  MeetingPoint& point = MeetingPoint::make();
+  run_ranks(2, [&](std::uint32_t rank) {
+    register_handlers();
+    open_lane(rank, point);
+    transport::set_handler(transport::Handler::p2p_rts, receive_posted);
+    int number = 0;
+    for (int round = 0; round < 3; ++round)
+      for (const std::size_t bytes : {20'000, 40'000, 65'536, 70'001, 131'072, 300'003, 524'288})
+        for (const std::size_t room : {bytes, bytes - 100, bytes / 2, std::size_t{17'000}}) {
+          Posted receive{std::vector<unsigned char>(room + 1, 0xee), {}};
+          posted = &receive;
+          send_train(rank, number, bytes);
+          point.meet(); // so that they cross, and have few parts
+          const std::uint32_t before = other_of(rank).receive.expected_sequence;
+          wait_for([&] { return receive.finished; });
+          while (shm::make_progress()) {} // what the buffer has no room for
+          if (number > 0 && bytes > 32'768)
+            require(other_of(rank).receive.expected_sequence - before <= bytes / 131'072 + 1,
+                    "eight packets come in one part");
+          require(receive.buffer.back() == 0xee, "nothing behind the buffer");
+          receive.buffer.pop_back();
+          auto expected = bytes_of(1 - rank, number, bytes);
+          expected.resize(room);
+          require(receive.buffer == expected, "a train brings its bytes");
+          posted = nullptr;
+          ++number;
+          point.meet();
+        }
+  });
+}
+
+TEST(Packet_trains, that_answer_a_short_message_have_a_part_for_each_packet) {
+  MeetingPoint& point = MeetingPoint::make();
+  run_ranks(2, [&](std::uint32_t rank) {
+    register_handlers();
+    open_lane(rank, point);
+    char request = 0;
+    for (int number = 0; number < 6; ++number) {
+      if (rank == 0)
+        require(transport::try_send_eager(other_of(rank), {7, 0, number, 1}, byte_buffer(&request, 1)),
+                "a request leaves");
+      point.meet();
+      if (rank == 1) {
+        require(shm::make_progress(), "a request comes");
+        send_train(rank, number);
+      }
+      if (rank == 0) require(take_train(rank, number) == packets_of_train, "the client waits for its answer");
     }
   });
 }
