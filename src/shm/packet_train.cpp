@@ -77,7 +77,8 @@ const std::byte* start_of(const Peer& from, const TrainPart::Packet& packet) {
   for (std::uint32_t i = 0; i < part.count;) {
     const std::byte* const first = start_of(from, part.packets[i]);
     std::uint64_t bytes = part.packet_bytes;
-    while (++i < part.count && start_of(from, part.packets[i]) == first + bytes) bytes += part.packet_bytes;
+    for (++i; i < part.count && start_of(from, part.packets[i]) == first + bytes; ++i)
+      bytes += part.packet_bytes;
     bytes = std::min(bytes, left);
     left -= bytes;
     if (take_bytes(transfer, staged, first, bytes)) return true;
@@ -188,12 +189,12 @@ bool adjoins(const OutgoingPacket& first, std::uint64_t bytes, const OutgoingPac
                                     const Buffer& message, std::uint64_t position) {
   for (std::size_t i = 1; i < packets.size(); ++i) part.packets[i] = name_of(packets[i]);
   std::uint64_t left = part.bytes;
-  for (std::size_t i = 0; i < packets.size();) {
-    const OutgoingPacket& first = packets[i];
+  for (std::size_t begin = 0, end = 1; begin < packets.size(); begin = end++) {
+    const OutgoingPacket& first = packets[begin];
     std::uint64_t bytes = part.packet_bytes;
-    std::uint32_t count = 1;
-    for (; ++i < packets.size() && adjoins(first, bytes, packets[i]); ++count) bytes += part.packet_bytes;
+    for (; end < packets.size() && adjoins(first, bytes, packets[end]); ++end) bytes += part.packet_bytes;
     bytes = std::min(bytes, left);
+    const auto count = static_cast<std::uint32_t>(end - begin);
     pack_into(peer, peer.stores, first, message, position, bytes, count);
     position += bytes;
     left -= bytes;
