@@ -42,14 +42,14 @@ std::uint64_t packet_bytes_of(std::uint64_t bytes) {
   return base::round_up((bytes + packets - 1) / packets, base::cache_line);
 }
 
-/// A sender whose trains follow each other at so many bytes in a nanosecond, or faster, does nothing but send.
+/// In bytes per nanosecond: a sender whose trains follow each other at this rate or faster does nothing but send.
 constexpr std::uint64_t slowest_stream = 8;
 
 constinit object::Immortal<Stages> stage_storage;
 Stages& stages() { return stage_storage.value; }
 
-/// Copies the next bytes into the receive buffer, or as much of them as there is room for; or to `staged`, from which the last ones
-/// bring everything into the buffer. Returns whether that is the end.
+/// Copies the next bytes into the receive buffer, up to its end. With `staged`, it collects them there instead, and unpacks all of them
+/// once the last have come. Returns whether the receive is complete.
 bool take_bytes(Transfer& transfer, std::byte* staged, const std::byte* from, std::uint64_t bytes) {
   bytes = std::min(bytes, transfer.bytes - transfer.position);
   if (staged != nullptr)
@@ -69,8 +69,7 @@ const std::byte* start_of(const Peer& from, const TrainPart::Packet& packet) {
   return packet_at(from, packet.packet, packet.is_receivers);
 }
 
-/// Copies a part that lies in several packets into the receive buffer, those that are side by side at once. Returns whether it is the
-/// last one.
+/// Like take_part(), for a part that lies in several packets: those that are side by side are copied at once.
 [[gnu::noinline]] bool take_packets_of(const Peer& from, Transfer& transfer, std::byte* staged,
                                        const TrainPart& part) {
   std::uint64_t left = part.bytes;
@@ -86,7 +85,7 @@ const std::byte* start_of(const Peer& from, const TrainPart::Packet& packet) {
   return false;
 }
 
-/// Copies a part into the receive buffer. Returns whether it is the last one that the buffer has room for.
+/// Copies a part into the receive buffer, or to `staged` (take_bytes()). Returns whether the receive is complete.
 bool take_part(const Peer& from, Transfer& transfer, std::byte* staged, const TrainPart& part) {
   if (part.count != 1) return take_packets_of(from, transfer, staged, part);
   return take_bytes(transfer, staged, start_of(from, part.packets[0]), part.bytes);
@@ -148,7 +147,7 @@ bool may_leave(const Peer& peer, const Envelope& envelope, const Buffer& buffer)
 /// Whether the peer has sent something that we have not taken: then it hardly waits for what we send.
 bool is_sending(const Peer& peer) { return peer.lane_in != nullptr && peer.lane_in->reader.has_message(); }
 
-/// The same, if the oldest of that is a train.
+/// Whether the oldest message from the peer that we have not taken belongs to a train.
 bool is_sending_train(Peer& peer) {
   const std::byte* const body = peer.lane_in != nullptr ? peer.lane_in->reader.front() : nullptr;
   if (body == nullptr) return false;
@@ -156,7 +155,7 @@ bool is_sending_train(Peer& peer) {
   return handler == InternalHandler::train || handler == InternalHandler::train_part;
 }
 
-/// Whether the receiver probably waits for this train, of so many packets, and so should get the first bytes as soon as possible.
+/// Whether the receiver probably waits for this train of `packets` packets, so that it should get the first bytes as soon as possible.
 /// `is_answer`: something has come from it since our last message in packets.
 bool is_needed_early(Peer& peer, bool is_answer, std::uint64_t bytes, std::uint32_t packets) {
   TrainsOut& out = peer.trains_out;
@@ -207,13 +206,13 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
   const std::uint64_t packet_bytes = packet_bytes_of(envelope.bytes);
   const auto count = static_cast<std::uint32_t>((envelope.bytes + packet_bytes - 1) / packet_bytes);
   if (!may_leave(peer, envelope, buffer) || !peer.send.lane.has_free(count)) return Eager::refused;
-  const bool is_waited_for = peer.sequence_at_send != peer.receive.expected_sequence;
+  const bool is_answer = peer.sequence_at_send != peer.receive.expected_sequence;
   std::array<OutgoingPacket, most_train_packets> packets;
   if (!take_packets(peer, packet_bytes, std::span(packets).first(count))) return Eager::refused;
   NEAR_KILL_POINT("train-packets-taken");
   const Buffer message = packed_if_better(buffer, envelope.bytes);
   const std::uint32_t most_in_part =
-      is_needed_early(peer, is_waited_for, envelope.bytes, count) ? 1 : TrainPart::most_packets;
+      is_needed_early(peer, is_answer, envelope.bytes, count) ? 1 : TrainPart::most_packets;
   ++peer.trains_out.number;
   if (peer.lane_in != nullptr) peer.lane_in->polled_in_vain = false;
   std::uint64_t position = 0;
@@ -244,7 +243,7 @@ Eager send_train(Peer& peer, const Envelope& envelope, const Buffer& buffer) {
     NEAR_KILL_POINT("train-part-sent");
     // The next copy would keep the stores that show this part waiting: 0.1 us with a cache in common. A receiver of a stream, or one
     // that is sending itself, does not wait for them.
-    if (is_waited_for && begin < count && !is_sending(peer)) base::drain_stores();
+    if (is_answer && begin < count && !is_sending(peer)) base::drain_stores();
   }
   stages().give_back(static_cast<const std::byte*>(message.address));
   count_sent(peer, segment::Path::packet, envelope.bytes);

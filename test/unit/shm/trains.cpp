@@ -1,4 +1,4 @@
-// In how many parts a packet train leaves (packet_train.cpp): many if its receiver waits for it, few if not.
+// Into how many parts a packet train is divided (packet_train.cpp): many if its receiver waits for it, few if not.
 #include "ranks.h"
 #include "shm/engine.h"
 
@@ -106,11 +106,19 @@ void open_lane(std::uint32_t rank, MeetingPoint& point) {
   point.meet();
 }
 
-TEST(Packet_trains, that_cross_come_in_one_part) {
+/// Runs body(rank, meeting point) as two ranks between which trains can travel.
+template <class Body>
+void run_pair(Body body) {
   MeetingPoint& point = MeetingPoint::make();
   run_ranks(2, [&](std::uint32_t rank) {
     register_handlers();
     open_lane(rank, point);
+    body(rank, point);
+  });
+}
+
+TEST(Packet_trains, that_cross_come_in_one_part) {
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
     for (int number = 0; number < 5; ++number) {
       send_train(rank, number);
       point.meet(); // both have sent before either looks for messages
@@ -122,10 +130,7 @@ TEST(Packet_trains, that_cross_come_in_one_part) {
 }
 
 TEST(Packet_trains, that_are_waited_for_have_a_part_for_each_packet) {
-  MeetingPoint& point = MeetingPoint::make();
-  run_ranks(2, [&](std::uint32_t rank) {
-    register_handlers();
-    open_lane(rank, point);
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
     for (int number = 0; number < 6; ++number) {
       const bool sends = rank == static_cast<std::uint32_t>(number % 2);
       if (!sends) require(!shm::make_progress(), "the receiver looks for the train in vain");
@@ -137,10 +142,7 @@ TEST(Packet_trains, that_are_waited_for_have_a_part_for_each_packet) {
 }
 
 TEST(Packet_trains, come_in_one_part_while_one_of_the_two_never_waits) {
-  MeetingPoint& point = MeetingPoint::make();
-  run_ranks(2, [&](std::uint32_t rank) {
-    register_handlers();
-    open_lane(rank, point);
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
     // Rank 1 never looks before rank 0 has sent, so it is the one that is waited for.
     for (int number = 0; number < 6; ++number) {
       const bool sends = rank == static_cast<std::uint32_t>(number % 2);
@@ -176,10 +178,7 @@ void receive_posted(transport::Arrival& arrival) {
 }
 
 TEST(Packet_trains, of_any_length_fill_posted_receives_also_shorter_ones) {
-  MeetingPoint& point = MeetingPoint::make();
-  run_ranks(2, [&](std::uint32_t rank) {
-    register_handlers();
-    open_lane(rank, point);
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
     transport::set_handler(transport::Handler::p2p_rts, receive_posted);
     int number = 0;
     for (int round = 0; round < 3; ++round)
@@ -208,10 +207,7 @@ TEST(Packet_trains, of_any_length_fill_posted_receives_also_shorter_ones) {
 }
 
 TEST(Packet_trains, that_answer_a_short_message_have_a_part_for_each_packet) {
-  MeetingPoint& point = MeetingPoint::make();
-  run_ranks(2, [&](std::uint32_t rank) {
-    register_handlers();
-    open_lane(rank, point);
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
     char request = 0;
     for (int number = 0; number < 6; ++number) {
       if (rank == 0)
