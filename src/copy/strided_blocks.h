@@ -9,6 +9,7 @@
 #pragma once
 
 #include "copy/strided_kernel.h"
+#include "copy/strided_sets.h"
 
 namespace near::copy {
 namespace {
@@ -130,6 +131,7 @@ CopyGrid grid_copy(const Grid& grid) {
   const bool one_row = grid.rows == 1;
   if (one_row && grid.count == 1)
     return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_one<packs, Move>; });
+  if (CopyGrid paced = paced_copy<packs>(grid)) return paced;
   CopyGrid special = nullptr;
   if (grid.bytes == 8)
     special = Isa::template elements<packs, 8>(grid.stride, one_row);
@@ -140,11 +142,9 @@ CopyGrid grid_copy(const Grid& grid) {
   if (special == nullptr && one_row && grid.bytes == 8) special = few_copy<packs, 8>(grid.count);
   if (special == nullptr && one_row && grid.bytes == 4) special = few_copy<packs, 4>(grid.count);
   if (special != nullptr) return special;
-  // Stores that share sets take up to 1.4 times as long in an unrolled loop, others less.
-  if (!packs && grid.bytes <= 64 && shares_sets(grid.stride))
-    return with_move<Isa>(grid.bytes, [=]<class Move>(Move) -> CopyGrid {
-      return one_row ? copy_row<packs, Move, false> : copy_blocks<packs, Move, false>;
-    });
+  if (grid.bytes >= least_by_lines && grid.bytes <= most_by_lines &&
+      grid.bytes * grid.count * grid.rows > most_in_cache)
+    return copy_by_lines<packs, Isa>;
   return with_move<Isa>(grid.bytes, [=]<class Move>(Move) -> CopyGrid {
     return one_row ? copy_row<packs, Move> : copy_blocks<packs, Move>;
   });

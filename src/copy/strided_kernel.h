@@ -55,6 +55,17 @@ struct Lines {
     Isa::move_line(to + bytes - 64, from + bytes - 64);
   }
 };
+/// The same. Where data leaves the first-level cache, stores that cross lines take longer; here only those at the ends do.
+template <class Isa>
+struct AlignedLines {
+  [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
+    Isa::move_line(to, from);
+#pragma GCC unroll 4
+    for (std::size_t at = 64 - reinterpret_cast<std::uintptr_t>(to) % 64; at + 64 < bytes; at += 64)
+      Isa::move_line(to + at, from + at);
+    Isa::move_line(to + bytes - 64, from + bytes - 64);
+  }
+};
 struct Long {
   [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
@@ -62,6 +73,8 @@ struct Long {
 };
 /// Longer blocks are Long. Bytes.
 constexpr std::size_t most_lines = 1024;
+/// Blocks that copy_by_lines() copies if all of them together have more than `most_in_cache` bytes. Bytes.
+constexpr std::size_t least_by_lines = 512, most_by_lines = 2048, most_in_cache = 32768;
 
 /// Returns choose(move) for the move of blocks of `bytes` bytes.
 template <class Isa, class Choose>
@@ -95,41 +108,48 @@ template <bool packs, class Move>
   else
     Move::move(block, packed, bytes);
 }
-/// Whether the blocks of a row fall into a few sets of each cache: the columns of many matrices do.
-inline bool shares_sets(std::ptrdiff_t stride) { return stride % 2048 == 0; }
 
-/// `unrolled`: four blocks in each turn of the loop.
-template <bool packs, class Move, bool unrolled = true>
+template <bool packs, class Move>
 [[gnu::always_inline]] inline void move_row(std::byte* packed, std::byte* block, std::size_t bytes,
                                             std::size_t count, std::ptrdiff_t stride) {
-  for (; unrolled && count >= 4; count -= 4, packed += 4 * bytes, block += 4 * stride) {
+  for (; count >= 4; count -= 4, packed += 4 * bytes, block += 4 * stride) {
     move_one<packs, Move>(packed, block, bytes);
     move_one<packs, Move>(packed + bytes, block + stride, bytes);
     move_one<packs, Move>(packed + 2 * bytes, block + 2 * stride, bytes);
     move_one<packs, Move>(packed + 3 * bytes, block + 3 * stride, bytes);
   }
-  for (; count != 0; --count, packed += bytes, block += stride) {
-    move_one<packs, Move>(packed, block, bytes);
-    if constexpr (!unrolled) asm volatile("" ::: "memory"); // the compiler would unroll it, or use vectors
-  }
+  for (; count != 0; --count, packed += bytes, block += stride) move_one<packs, Move>(packed, block, bytes);
 }
 
-template <bool packs, class Move, bool unrolled = true>
+template <bool packs, class Move>
 void copy_blocks(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count;
   const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
   for (std::size_t rows = grid.rows; rows != 0; --rows, packed += bytes * count, strided += row_stride)
-    move_row<packs, Move, unrolled>(packed, strided, bytes, count, stride);
+    move_row<packs, Move>(packed, strided, bytes, count, stride);
 }
 
 // Grids of one row, and of one block, have functions of their own: the loop over rows takes as long as copying a few blocks.
-template <bool packs, class Move, bool unrolled = true>
+template <bool packs, class Move>
 void copy_row(std::byte* packed, std::byte* strided, const Grid& grid) {
-  move_row<packs, Move, unrolled>(packed, strided, grid.bytes, grid.count, grid.stride);
+  move_row<packs, Move>(packed, strided, grid.bytes, grid.count, grid.stride);
 }
 template <bool packs, class Move>
 void copy_one(std::byte* packed, std::byte* block, const Grid& grid) {
   move_one<packs, Move>(packed, block, grid.bytes);
+}
+
+/// One block in each turn of the loop, so that the processor takes all loads for one stream, and fetches ahead. If four blocks were
+/// copied in each turn, it would see four streams, each with jumps.
+template <bool packs, class Isa>
+void copy_by_lines(std::byte* packed, std::byte* strided, const Grid& grid) {
+  const std::size_t bytes = grid.bytes, count = grid.count;
+  const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
+  for (std::size_t rows = grid.rows; rows != 0; --rows, strided += row_stride) {
+    std::byte* block = strided;
+    for (std::size_t i = 0; i < count; ++i, packed += bytes, block += stride)
+      move_one<packs, AlignedLines<Isa>>(packed, block, bytes);
+  }
 }
 
 /// A few blocks of `width` bytes in a row, without a loop.

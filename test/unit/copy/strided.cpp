@@ -179,13 +179,36 @@ TEST_P(Strided, elements_at_every_small_stride) {
 }
 
 TEST_P(Strided, blocks_that_share_sets_of_a_cache) {
-  for (std::size_t bytes : {1u, 4u, 8u, 12u, 24u, 40u, 64u, 65u})
-    for (std::ptrdiff_t stride : {2048, -4096, 8192})
-      for (std::size_t count : {9u, 10u, 31u})
-        for (std::size_t rows : {1u, 3u}) {
-          expect_exact(copy::Grid{bytes, count, stride, rows, 70}, false);
+  for (std::size_t bytes : {1u, 4u, 8u, 12u, 16u, 20u, 24u, 32u, 40u, 48u, 56u, 64u, 65u, 72u, 96u, 256u})
+    for (std::ptrdiff_t stride : {512, 1024, 2048, -4096, 12288})
+      for (std::size_t count : {9u, 31u, 61u, 77u})
+        for (std::size_t rows : {1u, 2u}) {
+          expect_exact(copy::Grid{bytes, count, stride, rows, 256}, false);
           if (HasFatalFailure()) return;
         }
+}
+
+TEST_P(Strided, many_blocks_that_share_sets_of_a_cache) {
+  for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 80u, 96u, 128u})
+    for (std::ptrdiff_t stride : {512, -1024})
+      for (std::size_t rows : {1u, 4u}) {
+        expect_exact(copy::Grid{bytes, 900, stride, rows, 128}, false);
+        if (HasFatalFailure()) return;
+      }
+  // Many overlap, so that they fit into the memory of the test, and are gathered only.
+  for (std::size_t bytes : {4u, 8u, 16u, 24u, 64u})
+    for (std::size_t rows : {3u, 40u}) {
+      expect_exact(copy::Grid{bytes, 200, 4096, rows, 4}, true);
+      if (HasFatalFailure()) return;
+    }
+}
+
+TEST_P(Strided, long_blocks_that_leave_the_cache) {
+  for (std::size_t bytes : {512u, 513u, 575u, 1008u, 1023u, 2047u, 2048u})
+    for (std::size_t rows : {1u, 3u}) {
+      expect_exact(copy::Grid{bytes, 70, 2049, rows, 70 * 2049 + 5}, false);
+      if (HasFatalFailure()) return;
+    }
 }
 
 TEST_P(Strided, nothing_is_copied_for_no_block) {
