@@ -129,6 +129,15 @@ void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& 
     walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
 }
 
+/// The grid without its pointers. GCC would copy all of it by string instructions, whose start takes as long as copying some blocks.
+copy::Grid shape_of(const copy::Grid& grid) {
+  return {.bytes = grid.bytes,
+          .count = grid.count,
+          .stride = grid.stride,
+          .rows = grid.rows,
+          .row_stride = grid.row_stride};
+}
+
 bool adjoin(const copy::Grid& grid) { return grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes); }
 
 /// Copies all of one buffer to another if their blocks are as long, and as many: each is copied once. Returns whether it was done.
@@ -137,18 +146,17 @@ bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   constexpr std::size_t shortest = 16;
   const Datatype &source = *from.type, &target = *to.type;
   if (bytes != from.bytes() || bytes != to.bytes() || source.gather == nullptr || target.gather == nullptr ||
-      source.grid.bytes == 0 || source.grid.bytes != target.grid.bytes)
+      source.grid.bytes == 0 || source.grid.bytes != target.grid.bytes || source.grid.at != nullptr ||
+      target.grid.at != nullptr)
     return false;
-  copy::Grid from_grid = source.grid, to_grid = target.grid;
+  copy::Grid from_grid = shape_of(source.grid), to_grid = shape_of(target.grid);
   if (from.count != 1 && !repeat_grid(from_grid, from.count, source.extent)) return false;
   if (to.count != 1 && !repeat_grid(to_grid, to.count, target.extent)) return false;
-  if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows || from_grid.at != nullptr ||
-      to_grid.at != nullptr)
-    return false;
+  if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows) return false;
   // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block.
   if (from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid))
     for (copy::Grid* grid : {&from_grid, &to_grid}) grid->bytes *= std::exchange(grid->rows, 1);
-  if (from_grid.bytes < shortest) return false;
+  if (from_grid.bytes < shortest || copy::is_faster_in_parts(to_grid)) return false;
   copy::between(first_byte(to.address, target), to_grid, first_byte(from.address, source), from_grid);
   return true;
 }
@@ -165,7 +173,8 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
     of_one(packed, strided, type.grid);
     return true;
   }
-  copy::Grid grid = type.grid;
+  if (type.grid.at != nullptr) return false;
+  copy::Grid grid = shape_of(type.grid);
   if (!repeat_grid(grid, buffer.count, type.extent)) return false;
   choose(grid)(packed, strided, grid);
   return true;
