@@ -16,8 +16,9 @@ GUIDELINES = ("barrier<=allreduce", "allreduce<=reduce+broadcast", "allreduce<=r
               "broadcast<=scatter+allgather", "gather<=allgather", "scatter<=broadcast", "allgather<=gather+broadcast",
               "allgather<=alltoall", "reduce_scatter_block<=reduce+scatter", "scan<=exscan+reduce_local", "gather<=gatherv",
               "scatter<=scatterv", "allgather<=allgatherv", "alltoall<=alltoallv")
-LAYOUTS = ("d1s2", "d1s3", "d1s4", "d1s8", "d1s16", "d1s64", "d1s128", "d1s1024", "d4s8", "d4s128", "d8s512", "d16s32", "d64s128", "f1s2", "f1s4", "f1s16",
-           "f4s16", "indexed1", "indexed3", "records", "lengths", "mg_x", "mg_y", "mg_z", "lu_y", "milc", "wrf_x", "lammps", "specfem_oc", "specfem_cm", "fft")
+LAYOUTS = ("d1s2", "d1s3", "d1s4", "d1s8", "d1s16", "d1s64", "d1s128", "d1s1024", "d4s8", "d4s128", "d8s512", "d16s32", "d64s128", "f1s2", "f1s4",
+           "f1s16", "f4s16", "indexed1", "indexed3", "records", "lengths", "mg_x", "mg_y", "mg_z", "lu_y", "milc", "wrf_x", "lammps",
+           "specfem_oc", "specfem_cm", "fft")
 # How data with gaps is moved, and the way that each is compared with.
 WAYS = {"hand": "", "pack": "hand", "hand-unpack": "", "unpack": "hand-unpack", "contiguous": "", "by-hand": "contiguous", "packed": "by-hand",
         "typed": "by-hand", "isend": "by-hand", "alloc": "by-hand", "alltoallw": "", "put": ""}
