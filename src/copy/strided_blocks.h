@@ -9,7 +9,6 @@
 #pragma once
 
 #include "copy/strided_kernel.h"
-#include "copy/strided_sets.h"
 
 namespace near::copy {
 namespace {

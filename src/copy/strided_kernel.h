@@ -10,7 +10,7 @@
 // What kernel.h says about internal linkage holds here too.
 #pragma once
 
-#include "copy/strided.h"
+#include "copy/strided_sets.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -217,12 +217,16 @@ template <bool packs, class Move>
 void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count, rows = grid.rows, in_line = 64 / bytes;
   const std::ptrdiff_t stride = grid.stride;
+  const std::size_t times = packs ? 1 : times_to_store(count, stride, in_line);
   for (std::size_t first = 0; first < rows; first += in_line) {
     const std::size_t together = rows - first < in_line ? rows - first : in_line;
     std::byte *column = packed + first * count * bytes, *block = strided + first * bytes;
     for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
-      for (std::size_t r = 0; r < together; ++r)
-        move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
+      for (std::size_t left = times; left != 0; --left) {
+        for (std::size_t r = 0; r < together; ++r)
+          move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
+        if constexpr (!packs) asm volatile("" ::: "memory"); // or the compiler would store once
+      }
   }
 }
 

@@ -37,6 +37,20 @@ inline std::size_t sets_of(std::size_t bytes, std::ptrdiff_t stride) {
   return (shared < bytes_of_way ? bytes_of_way / shared : 1) * lines_of(bytes);
 }
 
+/// How many stores each of so many lines needs; 0 if one is enough.
+inline std::size_t stores_of_line(std::size_t lines, std::size_t sets) {
+  const std::size_t kept = sets * ways;
+  return lines > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
+}
+/// How often all stores into a line are made, if there are `lines` lines `stride` bytes apart, with `stores` stores each.
+inline std::size_t times_to_store(std::size_t lines, std::ptrdiff_t stride, std::size_t stores) {
+  constexpr std::size_t few = 8; // sets
+  const std::size_t sets = sets_of(1, stride);
+  if (bytes_of_way == 0 || sets > few) return 1;
+  const std::size_t needed = stores_of_line(lines, sets);
+  return needed <= stores ? 1 : (needed + stores - 1) / stores;
+}
+
 /// How many moves each line of such a block needs; 0 if it is copied like others.
 template <bool packs>
 std::size_t moves_of_line(const Grid& grid) {
@@ -44,7 +58,7 @@ std::size_t moves_of_line(const Grid& grid) {
   if (bytes_of_way == 0 || grid.stride == 0 || blocks > most_paced) return 0;
   const std::size_t sets = sets_of(bytes, grid.stride), kept = sets * ways / lines_of(bytes);
   if (sets > (bytes <= bytes_of_line ? 8 : 4)) return 0;
-  if (!packs) return blocks > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
+  if (!packs) return stores_of_line(blocks * lines_of(bytes), sets);
   if (blocks <= (bytes < bytes_of_line ? 32 : 2) * kept) return 0;
   if (bytes <= 8) return sets <= 2 ? 3 : 1;
   if (bytes > bytes_of_line) return sets == 2 ? 3 : 0;

@@ -153,10 +153,11 @@ bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (from.count != 1 && !repeat_grid(from_grid, from.count, source.extent)) return false;
   if (to.count != 1 && !repeat_grid(to_grid, to.count, target.extent)) return false;
   if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows) return false;
-  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block.
-  if (from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid))
+  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block, which parts would divide.
+  const bool as_rows = from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid);
+  if (as_rows)
     for (copy::Grid* grid : {&from_grid, &to_grid}) grid->bytes *= std::exchange(grid->rows, 1);
-  if (from_grid.bytes < shortest || copy::is_faster_in_parts(to_grid)) return false;
+  if (from_grid.bytes < shortest || (!as_rows && copy::is_faster_in_parts(to_grid))) return false;
   copy::between(first_byte(to.address, target), to_grid, first_byte(from.address, source), from_grid);
   return true;
 }
