@@ -4,6 +4,7 @@
 //
 //     hand         the loop by hand that packs, in microseconds     pack       MPI_Pack
 //     hand-unpack  the loop by hand that unpacks                    unpack     MPI_Unpack
+//     pack-bytes   MPI_Pack of as many consecutive bytes: what the call itself takes
 //     typed        half a round trip with the datatype              isend      the same with MPI_Isend and MPI_Irecv
 //     alloc        half a round trip with the datatype in memory of MPI_Alloc_mem
 //     by-hand      half a round trip: packed by hand, a contiguous message, unpacked by hand
@@ -46,6 +47,12 @@ static void unpack_by_mpi(struct operands* my) {
   (void)my;
   int position = 0;
   MPI_Unpack(packed_out, (int)layout.bytes, &position, in, layout.count, layout.type, MPI_COMM_WORLD);
+}
+
+static void pack_bytes(struct operands* my) {
+  (void)my;
+  int position = 0;
+  MPI_Pack(packed_out, (int)layout.bytes, MPI_BYTE, packed_in, (int)layout.bytes, &position, MPI_COMM_WORLD);
 }
 
 /// A round trip of what `send` sends and `receive` receives.
@@ -126,7 +133,7 @@ static void put(struct operands* my) {
 }
 
 /// What a way leaves behind, and where.
-enum result { packed_bytes, strided_bytes, from_each_rank, in_the_window, in_alloc_mem, bytes_of_peer };
+enum result { packed_bytes, strided_bytes, from_each_rank, in_the_window, in_alloc_mem, same_bytes };
 
 static const struct {
   const char* name;
@@ -138,12 +145,13 @@ static const struct {
     {"pack", pack_by_mpi, false, packed_bytes},
     {"hand-unpack", unpack_by_hand, false, strided_bytes},
     {"unpack", unpack_by_mpi, false, strided_bytes},
+    {"pack-bytes", pack_bytes, false, same_bytes},
     {"typed", typed, true, strided_bytes},
     {"isend", nonblocking, true, strided_bytes},
     {"alloc", in_alloc, true, in_alloc_mem},
     {"by-hand", by_hand, true, strided_bytes},
     {"packed", packed, true, strided_bytes},
-    {"contiguous", contiguous, true, bytes_of_peer},
+    {"contiguous", contiguous, true, same_bytes},
     {"alltoallw", alltoallw, false, from_each_rank},
     {"put", put, false, in_the_window},
 };
@@ -179,7 +187,7 @@ static bool is_right(struct operands* my, int way) {
   all_ways[way].call(my);
   bool right = true;
   if (result == packed_bytes) right = memcmp(packed_out, data, layout.bytes) == 0;
-  if (result == bytes_of_peer) right = memcmp(packed_in, data, layout.bytes) == 0;
+  if (result == same_bytes) right = memcmp(packed_in, data, layout.bytes) == 0;
   if (result == strided_bytes) right = has_data_of(in, out);
   if (result == in_the_window) right = has_data_of(exposed, out);
   if (result == in_alloc_mem) right = has_data_of(alloc_in, alloc_out);

@@ -20,8 +20,8 @@ LAYOUTS = ("d1s2", "d1s3", "d1s4", "d1s8", "d1s16", "d1s64", "d1s128", "d1s1024"
            "f1s16", "f4s16", "indexed1", "indexed3", "records", "lengths", "mg_x", "mg_y", "mg_z", "lu_y", "milc", "wrf_x", "lammps",
            "specfem_oc", "specfem_cm", "fft")
 # How data with gaps is moved, and the way that each is compared with.
-WAYS = {"hand": "", "pack": "hand", "hand-unpack": "", "unpack": "hand-unpack", "contiguous": "", "by-hand": "contiguous", "packed": "by-hand",
-        "typed": "by-hand", "isend": "by-hand", "alloc": "by-hand", "alltoallw": "", "put": ""}
+WAYS = {"hand": "", "pack": "hand", "hand-unpack": "", "unpack": "hand-unpack", "pack-bytes": "hand", "contiguous": "",
+        "by-hand": "contiguous", "packed": "by-hand", "typed": "by-hand", "isend": "by-hand", "alloc": "by-hand", "alltoallw": "", "put": ""}
 COLLECTIVES = ("broadcast", "reduce", "allreduce", "allgather", "alltoall", "gather", "scatter")
 
 
