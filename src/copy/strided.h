@@ -74,9 +74,9 @@ struct Repeats {
 };
 
 // Gathering copies the blocks, in order, to consecutive bytes; scattering is the inverse. Memory of any alignment; the packed
-// bytes must not overlap the blocks. Nothing outside the blocks and the packed bytes is written. Gaps between elements that
-// are at most four elements apart may be read, and nothing else outside. If blocks overlap, either of them may be scattered
-// last.
+// bytes must not overlap the blocks. Nothing outside the blocks and the packed bytes is written, but a block may be written several
+// times, always with the same bytes. Gaps between elements that are at most four elements apart may be read, and nothing else
+// outside. If blocks overlap, either of them may be scattered last.
 
 void gather(std::byte* packed, const std::byte* from, const Grid& grid);
 void scatter(std::byte* to, const std::byte* packed, const Grid& grid);
@@ -93,8 +93,7 @@ void gather(std::byte* packed, const std::byte* from, Blocks blocks, const Repea
 void scatter(std::byte* to, const std::byte* packed, Blocks blocks, const Repeats& repeats);
 
 /// Copies the blocks of one grid to those of another. Both have as many rows, blocks in a row and bytes in a block, and no list.
-/// A function of its own, since GCC moves known lengths by string instructions where it believes to come seldom, as it did for callers:
-/// blocks of 64 bytes took three times as long.
+/// Not inlined: where GCC took the caller for cold, it copied known lengths by string instructions, which take three times as long.
 [[gnu::hot]] [[gnu::noinline]] void between(std::byte* to, const Grid& to_grid, const std::byte* from,
                                             const Grid& from_grid);
 

@@ -55,7 +55,7 @@ struct Lines {
     Isa::move_line(to + bytes - 64, from + bytes - 64);
   }
 };
-/// The same. Where data leaves the first-level cache, stores that cross lines take longer; here only those at the ends do.
+/// Moves as Lines does. Where data leaves the first-level cache, stores that cross lines take longer; here only those at the ends do.
 template <class Isa>
 struct AlignedLines {
   [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -73,8 +73,8 @@ struct Long {
 };
 /// Longer blocks are Long. Bytes.
 constexpr std::size_t most_lines = 1024;
-/// Blocks that copy_by_lines() copies if all of them together have more than `most_in_cache` bytes. Bytes.
-constexpr std::size_t least_by_lines = 512, most_by_lines = 2048, most_in_cache = 32768;
+/// copy_by_lines() copies blocks of `least_by_lines` to `most_lines` bytes if they have more than `most_in_cache` bytes in all.
+constexpr std::size_t least_by_lines = 512, most_in_cache = 32768;
 
 /// Returns choose(move) for the move of blocks of `bytes` bytes.
 template <class Isa, class Choose>
@@ -217,9 +217,9 @@ template <bool packs, class Move>
 void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count, rows = grid.rows, in_line = 64 / bytes;
   const std::ptrdiff_t stride = grid.stride;
-  const std::size_t times = packs ? 1 : times_to_store(count, stride, in_line);
   for (std::size_t first = 0; first < rows; first += in_line) {
     const std::size_t together = rows - first < in_line ? rows - first : in_line;
+    const std::size_t times = packs ? 1 : times_to_store(count, stride, together);
     std::byte *column = packed + first * count * bytes, *block = strided + first * bytes;
     for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
       for (std::size_t left = times; left != 0; --left) {

@@ -141,7 +141,7 @@ copy::Grid shape_of(const copy::Grid& grid) {
 bool adjoin(const copy::Grid& grid) { return grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes); }
 
 /// Copies all of one buffer to another if their blocks are as long, and as many: each is copied once. Returns whether it was done.
-/// Shorter blocks are copied faster through consecutive memory, by registers that hold several.
+/// Short blocks are copied faster through consecutive memory, by registers that hold several, and so are blocks that share sets of a cache.
 bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   constexpr std::size_t shortest = 16;
   const Datatype &source = *from.type, &target = *to.type;
@@ -308,7 +308,8 @@ void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_
 bool loses_by_parts(const Buffer& buffer) {
   const Datatype& type = *buffer.type;
   if (type.contiguous || type.gather == nullptr) return false;
-  copy::Grid grid = type.grid;
+  if (type.grid.at != nullptr) return false;
+  copy::Grid grid = shape_of(type.grid);
   return (buffer.count == 1 || repeat_grid(grid, buffer.count, type.extent)) && copy::is_by_columns(grid);
 }
 

@@ -195,12 +195,14 @@ TEST_P(Strided, many_blocks_that_share_sets_of_a_cache) {
         expect_exact(copy::Grid{bytes, 900, stride, rows, 128}, false);
         if (HasFatalFailure()) return;
       }
-  // Many overlap, so that they fit into the memory of the test, and are gathered only.
-  for (std::size_t bytes : {4u, 8u, 16u, 24u, 64u})
-    for (std::size_t rows : {3u, 40u}) {
-      expect_exact(copy::Grid{bytes, 200, 4096, rows, 4}, true);
-      if (HasFatalFailure()) return;
-    }
+  // Rows overlap, so that these fit into the memory of the test, and are gathered only. The last ones are more than are ever paced.
+  for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 112u, 120u})
+    for (std::ptrdiff_t stride : {2048, 4096})
+      for (std::size_t rows : {1u, 8u}) {
+        expect_exact(copy::Grid{bytes, 200, stride, rows, stride}, true);
+        if (HasFatalFailure()) return;
+      }
+  expect_exact(copy::Grid{8, 200, 512, 90, 512}, true);
 }
 
 TEST_P(Strided, long_blocks_that_leave_the_cache) {
@@ -241,6 +243,15 @@ TEST_P(Strided, columns_of_a_matrix) {
           expect_exact(copy::Grid{bytes, count, stride, rows, static_cast<std::ptrdiff_t>(bytes)}, false);
           if (HasFatalFailure()) return;
         }
+}
+
+TEST_P(Strided, columns_of_a_matrix_whose_rows_share_sets_of_a_cache) {
+  for (std::size_t bytes : {4u, 8u, 16u, 32u})
+    for (std::size_t rows : {2u, 9u})
+      for (std::ptrdiff_t stride : {512, -1024, 2048}) {
+        expect_exact(copy::Grid{bytes, 300, stride, rows, static_cast<std::ptrdiff_t>(bytes)}, false);
+        if (HasFatalFailure()) return;
+      }
 }
 
 TEST_P(Strided, listed_blocks) {

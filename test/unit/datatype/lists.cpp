@@ -172,6 +172,30 @@ TEST_F(Lists, columns_are_copied_to_columns_of_another_matrix) {
   EXPECT_EQ(target[1], source[1]);
 }
 
+/// They are copied in two steps if they are few enough, which ends within a block of 24 bytes.
+TEST_F(Lists, blocks_are_copied_to_blocks_that_share_sets_of_a_cache) {
+  for (const MPI_Count length : {6, 7, 16})
+    for (const MPI_Count count : {200, 5000})
+      for (const MPI_Count apart : {128, 1024}) {
+        const MPI_Count near = length + 1;
+        Datatype *from = nullptr, *to = nullptr;
+        ASSERT_TRUE(make_vector(count, length, near, false, *integer_, from).ok());
+        ASSERT_TRUE(make_vector(count, length, apart, false, *integer_, to).ok());
+        made_.insert(made_.end(), {from, to});
+        for (Datatype* type : {from, to}) ASSERT_TRUE(commit(*type).ok());
+        std::vector<int> source(static_cast<std::size_t>(count * near)),
+            target(static_cast<std::size_t>(count * apart), -1), expected = target;
+        for (std::size_t i = 0; i < source.size(); ++i) source[i] = static_cast<int>(i);
+        for (MPI_Count i = 0; i < count * length; ++i)
+          expected[static_cast<std::size_t>(i / length * apart + i % length)] =
+              source[static_cast<std::size_t>(i / length * near + i % length)];
+        const Buffer buffer{source.data(), 1, from};
+        copy(buffer, {target.data(), 1, to}, buffer.bytes());
+        EXPECT_TRUE(target == expected)
+            << count << " blocks of " << length << " ints, " << apart << " ints apart";
+      }
+}
+
 /// What would follow the last block may be too far away for 63 bits.
 TEST_F(Lists, blocks_may_lie_at_the_end_of_the_address_space) {
   Datatype *far = nullptr, *type = nullptr;
