@@ -4,7 +4,7 @@
 //
 //     hand         the loop by hand that packs, in microseconds     pack       MPI_Pack
 //     hand-unpack  the loop by hand that unpacks                    unpack     MPI_Unpack
-//     pack-bytes   MPI_Pack of as many consecutive bytes: what the call itself takes
+//     pack-bytes   MPI_Pack of as many consecutive bytes; of few, this is what the call takes
 //     typed        half a round trip with the datatype              isend      the same with MPI_Isend and MPI_Irecv
 //     alloc        half a round trip with the datatype in memory of MPI_Alloc_mem
 //     by-hand      half a round trip: packed by hand, a contiguous message, unpacked by hand

@@ -296,15 +296,6 @@ void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count by
   copy::raw(buffer.contiguous_start() + offset, in, static_cast<std::size_t>(bytes));
 }
 
-void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
-  // A loop over elements has only some ten lines under way, until the processor notices that it reads one after the other.
-  // Fetching 4 KiB costs a few percent where a cache is shared, and fetching 1 KiB gains less elsewhere (doc/adr/0030).
-  constexpr MPI_Count fetched_ahead = 2048;
-  if (!buffer.type->contiguous)
-    base::fetch_for_reading(static_cast<const std::byte*>(in), size_of(std::min(bytes, fetched_ahead)));
-  unpack(buffer, offset, in, bytes);
-}
-
 bool loses_by_parts(const Buffer& buffer) {
   const Datatype& type = *buffer.type;
   if (type.contiguous || type.gather == nullptr) return false;
