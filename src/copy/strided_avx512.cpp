@@ -92,7 +92,10 @@ struct Comb {
 
 template <bool packs, std::size_t width, std::ptrdiff_t apart>
 struct Permuted {
-  static std::size_t copy(std::byte* packed, std::byte* strided, std::ptrdiff_t, std::size_t count) {
+  static std::size_t copy(std::byte* packed, std::byte* strided, std::ptrdiff_t stride, std::size_t count) {
+    // Loads of whole registers may cross lines, which costs time where these come from the second-level cache.
+    if constexpr (packs && width == 8 && apart > 2)
+      if (come_from_second_level(count, stride)) return Apart<width>::copy(packed, strided, stride, count);
     if constexpr (packs)
       gather(packed, strided, count);
     else

@@ -67,7 +67,7 @@ std::size_t moves_of_line(const Grid& grid) {
   if (blocks > most) return 0;
   if (!packs) return stores_of_line(blocks * lines, sets);
   if (blocks * lines <= (bytes < bytes_of_line ? 32 : 2) * sets * ways) return 0;
-  if (bytes <= 8) return sets <= 2 ? 3 : 1;
+  if (bytes <= 8) return sets == 1 ? 3 : 0;
   if (lines > 1) return sets == 2 ? 3 : 0;
   return sets == 1 ? 8 : sets == 2 ? 4 : sets == 4 ? 3 : 0;
 }
