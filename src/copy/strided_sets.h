@@ -53,12 +53,13 @@ inline std::size_t times_to_store(std::size_t lines, std::ptrdiff_t stride, std:
   return needed <= stores ? 1 : (needed + stores - 1) / stores;
 }
 
-/// How many moves each line of the blocks needs at least; 0 if they are copied like others, as all whose length is no number of words.
+/// How many moves each line of the blocks needs at least; 0 if they are copied like others, as are all lengths for which there is no function.
 template <bool packs>
 std::size_t moves_of_line(const Grid& grid) {
   constexpr std::size_t most = 16384; // blocks: more miss the TLB, and then narrow moves take longer
   const std::size_t bytes = grid.bytes, lines = lines_of(bytes);
-  if (bytes_of_way == 0 || bytes == 0 || (bytes % 8 != 0 && bytes != 4 && bytes != 12)) return 0;
+  if (bytes_of_way == 0 || bytes == 0 || grid.stride == 0 || (bytes % 8 != 0 && bytes != 4 && bytes != 12))
+    return 0;
   const std::size_t sets = sets_of_lines(grid.stride) * lines;
   if (sets > (lines == 1 ? 8 : 4)) return 0;
   // Rows at other distances may lie in other sets.

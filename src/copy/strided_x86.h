@@ -36,11 +36,12 @@ inline __m256i eight_of_4(const std::byte* from, std::ptrdiff_t stride) {
                                  four_of_4(from + 4 * stride, stride), 1);
 }
 
-/// Whether so many elements come from the second-level cache. There a processor that fetches ahead follows each load of a loop by itself,
-/// and two loads in each turn, which touch every line, are fetched sooner than four.
+/// Whether so many elements come from the second-level cache. The processor fetches ahead for each load instruction by itself, and the
+/// steps of one of four loads in each turn are twice as long as those of one of two. The sizes are those of Zen 5.
 inline bool come_from_second_level(std::size_t count, std::ptrdiff_t stride) {
   constexpr std::size_t line = 64, first_level = 49152, second_level = 786432;
-  const auto apart = static_cast<std::size_t>(stride < 0 ? -stride : stride);
+  const auto forward = static_cast<std::size_t>(stride);
+  const std::size_t apart = stride < 0 ? 0 - forward : forward;
   const std::size_t bytes = count * (apart < line ? apart : line);
   return bytes > first_level && bytes <= second_level;
 }

@@ -153,7 +153,7 @@ bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (from.count != 1 && !repeat_grid(from_grid, from.count, source.extent)) return false;
   if (to.count != 1 && !repeat_grid(to_grid, to.count, target.extent)) return false;
   if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows) return false;
-  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block, which parts would divide.
+  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block, and parts of 8 KiB would divide it.
   const bool as_rows = from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid);
   if (as_rows)
     for (copy::Grid* grid : {&from_grid, &to_grid}) grid->bytes *= std::exchange(grid->rows, 1);

@@ -205,6 +205,14 @@ TEST_P(Strided, many_blocks_that_share_sets_of_a_cache) {
   expect_exact(copy::Grid{8, 200, 512, 90, 512}, true);
 }
 
+TEST_P(Strided, doubles_from_the_second_level_cache) {
+  for (std::ptrdiff_t stride : {24, 32, 96, -96}) {
+    expect_exact(copy::Grid{8, 2501, stride}, false);
+    if (HasFatalFailure()) return;
+  }
+  expect_exact(copy::Grid{8, 12501, 64}, false);
+}
+
 TEST_P(Strided, long_blocks_that_leave_the_cache) {
   for (std::size_t bytes : {512u, 513u, 575u, 1008u, 1023u, 2047u, 2048u})
     for (std::size_t rows : {1u, 3u}) {

@@ -5,16 +5,17 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <vector>
 
 namespace near::datatype {
 namespace {
 
-TEST(Distance, is_near_before_anything_was_measured) { EXPECT_FALSE(Distance().is_far()); }
+TEST(LineDistance, is_near_before_anything_was_measured) { EXPECT_FALSE(LineDistance().is_far()); }
 
-TEST(Distance, follows_several_measurements_but_not_one) {
-  Distance distance;
-  for (int i = 0; i < 10; ++i) distance.note(60);
+TEST(LineDistance, follows_several_measurements_but_not_one) {
+  LineDistance distance;
+  for (int i = 0; i < 10; ++i) distance.note(40);
   distance.note(5000); // an interrupt
   EXPECT_FALSE(distance.is_far());
   for (int i = 0; i < 10; ++i) distance.note(200);
@@ -25,12 +26,20 @@ TEST(Distance, follows_several_measurements_but_not_one) {
   EXPECT_FALSE(distance.is_far());
 }
 
-TEST(Distance, is_measured_at_once_and_then_seldom) {
-  Distance distance;
+TEST(LineDistance, is_measured_at_once_and_then_seldom) {
+  LineDistance distance;
   EXPECT_TRUE(distance.is_due());
   int due = 0;
-  for (int i = 0; i < 3200; ++i) due += distance.is_due() ? 1 : 0;
+  for (int i = 0; i < 3100; ++i) due += distance.is_due() ? 1 : 0;
   EXPECT_EQ(due, 100);
+}
+
+/// The sanitizers would notice a load beyond the end.
+TEST(LoadLines, stays_within_the_bytes) {
+  for (const std::size_t bytes : {1u, 63u, 64u, 65u, 4096u, 5000u}) {
+    const std::vector<std::byte> data(bytes);
+    load_lines(data.data(), bytes);
+  }
 }
 
 TEST(UnpackArrived, moves_all_lengths) {

@@ -146,8 +146,8 @@ TEST_F(Lists, columns_of_a_matrix_lose_by_parts) {
 }
 
 TEST_F(Lists, columns_are_copied_to_columns_of_another_matrix) {
-  constexpr std::size_t rows = 300, columns = 5;
-  constexpr MPI_Count wide = 9, wider = 20;
+  constexpr std::size_t rows = 300, columns = 4;
+  constexpr MPI_Count wide = 9, wider = 128; // whose rows share sets of a cache
   Datatype *column = nullptr, *next = nullptr, *from = nullptr, *to = nullptr, *other = nullptr;
   ASSERT_TRUE(make_vector(rows, 1, wide, false, *integer_, column).ok());
   ASSERT_TRUE(make_resized(*column, 0, 4, next).ok());
