@@ -219,14 +219,25 @@ void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::ptrdiff_t stride = grid.stride;
   for (std::size_t first = 0; first < rows; first += in_line) {
     const std::size_t together = rows - first < in_line ? rows - first : in_line;
-    const std::size_t times = packs ? 1 : times_to_store(count, stride, together);
     std::byte *column = packed + first * count * bytes, *block = strided + first * bytes;
-    for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
-      for (std::size_t left = times; left != 0; --left) {
+    const auto move_first = [&](std::size_t blocks) {
+      for (std::size_t r = 0; r < blocks; ++r)
+        move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
+    };
+    if (packs || stores_of_line(count, sets_of_lines(stride)) == 0) {
+      for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
         for (std::size_t r = 0; r < together; ++r)
           move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
-        if constexpr (!packs) asm volatile("" ::: "memory"); // or the compiler would store once
+      continue;
+    }
+    const std::size_t again = stores_to_repeat(stride, together);
+    for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride) {
+      move_first(together);
+      for (std::size_t done = 0; done < again; done += together) {
+        asm volatile("" ::: "memory"); // or the compiler would store once
+        move_first(again - done < together ? again - done : together);
       }
+    }
   }
 }
 

@@ -43,14 +43,13 @@ inline std::size_t sets_of_lines(std::ptrdiff_t stride) {
 /// How many stores each of so many lines needs in these sets; 0 if one is enough.
 inline std::size_t stores_of_line(std::size_t lines, std::size_t sets) {
   const std::size_t kept = sets * ways;
-  return lines > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
+  return kept != 0 && lines > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
 }
-/// How often all stores into a line are made, if there are `lines` lines `stride` bytes apart, with `stores` stores each.
-inline std::size_t times_to_store(std::size_t lines, std::ptrdiff_t stride, std::size_t stores) {
-  constexpr std::size_t few = 8; // sets
-  if (bytes_of_way == 0 || sets_of_lines(stride) > few) return 1;
-  const std::size_t needed = stores_of_line(lines, sets_of_lines(stride));
-  return needed <= stores ? 1 : (needed + stores - 1) / stores;
+/// How many of the stores into a line are made again if columns that lie side by side have `stores` stores for each line, and lines are
+/// `stride` bytes apart. Eight in one set are enough here: twice as many took 1.8 times as long.
+inline std::size_t stores_to_repeat(std::ptrdiff_t stride, std::size_t stores) {
+  const std::size_t enough = 8 / sets_of_lines(stride);
+  return stores < enough ? enough - stores : 0;
 }
 
 /// How many moves each line of the blocks needs at least; 0 if they are copied like others, as are all lengths for which there is no function.
@@ -61,13 +60,15 @@ std::size_t moves_of_line(const Grid& grid) {
   if (bytes_of_way == 0 || bytes == 0 || grid.stride == 0 || (bytes % 8 != 0 && bytes != 4 && bytes != 12))
     return 0;
   const std::size_t sets = sets_of_lines(grid.stride) * lines;
-  if (sets > (lines == 1 ? 8 : 4)) return 0;
+  // In eight sets, two moves of a line are enough, and only blocks of these lengths are copied by one.
+  const bool is_one_move = bytes <= 32 && (bytes & (bytes - 1)) == 0;
+  if (sets > (is_one_move ? 8 : 4)) return 0;
   // Rows at other distances may lie in other sets.
   const bool rows_share = grid.row_stride % static_cast<std::ptrdiff_t>(shared_part(grid.stride)) == 0;
   const std::size_t blocks = grid.count * (rows_share ? grid.rows : 1);
   if (blocks > most) return 0;
   if (!packs) return stores_of_line(blocks * lines, sets);
-  if (blocks * lines <= (bytes < bytes_of_line ? 32 : 2) * sets * ways) return 0;
+  if (blocks * lines <= (bytes < bytes_of_line ? 32 : 4) * sets * ways) return 0;
   if (bytes <= 8) return sets == 1 ? 3 : 0;
   if (lines > 1) return sets == 2 ? 3 : 0;
   return sets == 1 ? 8 : sets == 2 ? 4 : sets == 4 ? 3 : 0;

@@ -214,7 +214,7 @@ TEST_P(Strided, doubles_from_the_second_level_cache) {
 }
 
 TEST_P(Strided, long_blocks_that_leave_the_cache) {
-  for (std::size_t bytes : {512u, 513u, 575u, 1008u, 1023u, 2047u, 2048u})
+  for (std::size_t bytes : {512u, 513u, 575u, 1008u, 1023u, 1024u, 1025u, 2048u})
     for (std::size_t rows : {1u, 3u}) {
       expect_exact(copy::Grid{bytes, 70, 2049, rows, 70 * 2049 + 5}, false);
       if (HasFatalFailure()) return;

@@ -172,7 +172,7 @@ TEST_F(Lists, columns_are_copied_to_columns_of_another_matrix) {
   EXPECT_EQ(target[1], source[1]);
 }
 
-/// They are copied in two steps if they are few enough, which ends within a block of 24 bytes.
+/// Few enough blocks are copied in two steps, in parts of 8 KiB, which end within a block of 24 bytes.
 TEST_F(Lists, blocks_are_copied_to_blocks_that_share_sets_of_a_cache) {
   for (const MPI_Count length : {6, 7, 16})
     for (const MPI_Count count : {200, 5000})
