@@ -6,14 +6,31 @@
 #include "copy/strided_kernel.h"
 #include "copy/strided_sets.h"
 
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
 namespace near::copy {
 namespace {
+
+StoreLines store_lines_of_this_processor() {
+#if defined(__x86_64__)
+  constexpr unsigned zen5 = 26; // the family
+  unsigned signature = 0, ignored = 0;
+  if (__builtin_cpu_is("amd") != 0 && __get_cpuid(1, &signature, &ignored, &ignored, &ignored) != 0 &&
+      (signature >> 8 & 0xf) + (signature >> 20 & 0xff) == zen5)
+    return StoreLines::together;
+#endif
+  return StoreLines::in_turn;
+}
 
 std::byte* only_read(const std::byte* memory) { return const_cast<std::byte*>(memory); }
 
 const StridedKernel& kernel() { return *chosen().strided; }
 
 } // namespace
+
+StoreLines store_lines = store_lines_of_this_processor();
 
 CopyGrid gathering(const Grid& grid) { return kernel().gathering(grid); }
 
@@ -23,7 +40,7 @@ bool is_by_columns(const Grid& grid) { return grid.at == nullptr && is_transpose
 
 bool is_faster_in_parts(const Grid& to_grid) {
   constexpr std::size_t most = 4096; // blocks; 16,384 of 64 bytes took 1.3 times as long
-  return to_grid.count * to_grid.rows <= most && moves_of_line<false>(to_grid) != 0;
+  return to_grid.count * to_grid.rows <= most && moves_of_line<false>(to_grid) > 1;
 }
 
 void gather(std::byte* packed, const std::byte* from, const Grid& grid) {

@@ -111,6 +111,14 @@ bool is_by_columns(const Grid& grid);
 /// Whether the blocks share so few sets of a cache that gathering and scattering, in parts, are faster than between().
 bool is_faster_in_parts(const Grid& to_grid);
 
+/// How a processor fetches the lines of its stores that miss the cache. Blocks whose lines share sets of the cache are copied accordingly.
+enum class StoreLines {
+  in_turn,  ///< a few at a time: Zen 3, and what is assumed of processors that were not measured
+  together, ///< those of all stores under way: Zen 5
+};
+/// Of this processor. For tests and benchmarks it may be changed while no thread copies.
+extern StoreLines store_lines;
+
 /// An implementation for one instruction set: it chooses by the shape.
 struct StridedKernel {
   CopyGrid (*gathering)(const Grid& grid);

@@ -138,7 +138,10 @@ CopyGrid grid_copy(const Grid& grid) {
   const bool one_row = grid.rows == 1;
   if (one_row && grid.count == 1)
     return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_one<packs, Move>; });
-  if (CopyGrid paced = paced_copy<packs>(grid)) return paced;
+  const std::size_t moves = moves_of_line<packs>(grid);
+  if (moves == 1)
+    return with_move<Isa>(grid.bytes, []<class Move>(Move) -> CopyGrid { return copy_in_turn<packs, Move>; });
+  if (CopyGrid paced = moves != 0 ? paced_copy<packs>(grid, moves) : nullptr) return paced;
   CopyGrid special = nullptr;
   if (one_row && grid.bytes == 8) special = few_copy<packs, 8>(grid.count);
   if (special != nullptr) return special;
@@ -152,7 +155,7 @@ CopyGrid grid_copy(const Grid& grid) {
   if (special != nullptr) return special;
   if (grid.bytes >= least_by_lines && grid.bytes <= most_lines &&
       grid.bytes * grid.count * grid.rows > most_in_cache)
-    return copy_by_lines<packs, Isa>;
+    return copy_in_turn<packs, AlignedLines<Isa>>;
   return with_move<Isa>(grid.bytes, [=]<class Move>(Move) -> CopyGrid {
     return one_row ? copy_row<packs, Move> : copy_blocks<packs, Move>;
   });

@@ -73,7 +73,7 @@ struct Long {
 };
 /// Longer blocks are Long. Bytes.
 constexpr std::size_t most_lines = 1024;
-/// copy_by_lines() copies blocks of `least_by_lines` to `most_lines` bytes if they have more than `most_in_cache` bytes in all.
+/// Blocks of `least_by_lines` to `most_lines` bytes are copied by AlignedLines, one in each turn, if they have more than `most_in_cache` bytes in all.
 constexpr std::size_t least_by_lines = 512, most_in_cache = 32768;
 
 /// Returns choose(move) for the move of blocks of `bytes` bytes.
@@ -139,16 +139,17 @@ void copy_one(std::byte* packed, std::byte* block, const Grid& grid) {
   move_one<packs, Move>(packed, block, grid.bytes);
 }
 
-/// One block in each turn of the loop, so that the processor takes all loads for one stream, and fetches ahead. If four blocks were
+/// One block in each turn of the loop. Of long blocks, the processor then takes all loads for one stream, and fetches ahead: if four were
 /// copied in each turn, it would see four streams, each with jumps.
-template <bool packs, class Isa>
-void copy_by_lines(std::byte* packed, std::byte* strided, const Grid& grid) {
+template <bool packs, class Move>
+void copy_in_turn(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count;
   const std::ptrdiff_t stride = grid.stride, row_stride = grid.row_stride;
   for (std::size_t rows = grid.rows; rows != 0; --rows, strided += row_stride) {
     std::byte* block = strided;
+#pragma GCC unroll 1
     for (std::size_t i = 0; i < count; ++i, packed += bytes, block += stride)
-      move_one<packs, AlignedLines<Isa>>(packed, block, bytes);
+      move_one<packs, Move>(packed, block, bytes);
   }
 }
 
@@ -224,7 +225,7 @@ void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
       for (std::size_t r = 0; r < blocks; ++r)
         move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);
     };
-    if (packs || stores_of_line(count, sets_of_lines(stride)) == 0) {
+    if (packs || stores_of_column_line(count, sets_of_lines(stride)) == 0) {
       for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride)
         for (std::size_t r = 0; r < together; ++r)
           move_one<packs, Move>(column + r * count * bytes, block + r * bytes, bytes);

@@ -1,10 +1,11 @@
 // Blocks whose lines share few sets of the first-level cache, as the columns of many matrices do.
 //
-// A processor has some hundred stores under way, and fetches the lines of all of them. If more of these lines belong to a set than it
-// has ways, some leave the cache before they are stored into, and are fetched again: scattering takes several times as long. So such a
-// block is copied by narrow moves, or several times, until the moves under way concern no more lines than fit. A move that hits the
-// cache costs little beside one that does not. Loads that follow one another closely suffer less. The numbers in this file were found
-// by measuring (doc/adr/0030).
+// A processor that fetches the lines of all its stores under way at once (StoreLines::together in strided.h) has some hundred of them. If
+// more of these lines belong to a set than it has ways, some leave the cache before they are stored into, and are fetched again:
+// scattering takes several times as long. So such a block is copied by narrow moves, or several times, until the moves under way concern
+// no more lines than fit. A move that hits the cache costs little beside one that does not. Loads that follow one another closely suffer
+// less. Other processors lose less, and narrow moves help them in one set only. The numbers in this file were found by measuring
+// (doc/adr/0030).
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -45,6 +46,10 @@ inline std::size_t stores_of_line(std::size_t lines, std::size_t sets) {
   const std::size_t kept = sets * ways;
   return kept != 0 && lines > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
 }
+/// The same for columns that lie side by side.
+inline std::size_t stores_of_column_line(std::size_t lines, std::size_t sets) {
+  return store_lines == StoreLines::together ? stores_of_line(lines, sets) : 0;
+}
 /// How many of the stores into a line are made again if columns that lie side by side have `stores` stores for each line, and lines are
 /// `stride` bytes apart. Eight in one set are enough here: twice as many took 1.8 times as long.
 inline std::size_t stores_to_repeat(std::ptrdiff_t stride, std::size_t stores) {
@@ -52,26 +57,48 @@ inline std::size_t stores_to_repeat(std::ptrdiff_t stride, std::size_t stores) {
   return stores < enough ? enough - stores : 0;
 }
 
-/// How many moves each line of the blocks needs at least; 0 if they are copied like others, as are all lengths for which there is no function.
+/// Blocks that lie in the same sets, since rows at other distances may lie in others.
+inline std::size_t blocks_that_share_sets(const Grid& grid) {
+  const bool rows_share = grid.row_stride % static_cast<std::ptrdiff_t>(shared_part(grid.stride)) == 0;
+  return grid.count * (rows_share ? grid.rows : 1);
+}
+
 template <bool packs>
-std::size_t moves_of_line(const Grid& grid) {
+std::size_t moves_of_lines_together(const Grid& grid) {
   constexpr std::size_t most = 16384; // blocks: more miss the TLB, and then narrow moves take longer
   const std::size_t bytes = grid.bytes, lines = lines_of(bytes);
-  if (bytes_of_way == 0 || bytes == 0 || grid.stride == 0 || (bytes % 8 != 0 && bytes != 4 && bytes != 12))
-    return 0;
+  if (bytes % 8 != 0 && bytes != 4 && bytes != 12) return 0;
   const std::size_t sets = sets_of_lines(grid.stride) * lines;
   // In eight sets, two moves of a line are enough, and only blocks of these lengths are copied by one.
   const bool is_one_move = bytes <= 32 && (bytes & (bytes - 1)) == 0;
   if (sets > (is_one_move ? 8 : 4)) return 0;
-  // Rows at other distances may lie in other sets.
-  const bool rows_share = grid.row_stride % static_cast<std::ptrdiff_t>(shared_part(grid.stride)) == 0;
-  const std::size_t blocks = grid.count * (rows_share ? grid.rows : 1);
+  const std::size_t blocks = blocks_that_share_sets(grid);
   if (blocks > most) return 0;
   if (!packs) return stores_of_line(blocks * lines, sets);
   if (blocks * lines <= (bytes < bytes_of_line ? 32 : 4) * sets * ways) return 0;
   if (bytes <= 8) return sets == 1 ? 3 : 0;
   if (lines > 1) return sets == 2 ? 3 : 0;
   return sets == 1 ? 8 : sets == 2 ? 4 : sets == 4 ? 3 : 0;
+}
+template <bool packs>
+std::size_t moves_of_lines_in_turn(const Grid& grid) {
+  constexpr std::size_t fewest = 32, most = 1024, most_words = 16384; // blocks
+  const std::size_t bytes = grid.bytes, sets = sets_of_lines(grid.stride);
+  if (bytes > bytes_of_line || sets > (packs ? 1 : 2)) return 0;
+  const std::size_t blocks = blocks_that_share_sets(grid);
+  if (blocks < fewest) return 0;
+  if (packs) return bytes == 4 || bytes == 8 ? 2 : 1;
+  if (sets == 2) return 1;
+  if (bytes == 4 || bytes == 8) return blocks <= most_words ? 4 : 1;
+  return bytes <= 32 && blocks <= most ? 2 : 1;
+}
+/// How many moves each line of the blocks needs at least, and 1 if the blocks are copied one in each turn of a loop; 0 if they are copied
+/// like others.
+template <bool packs>
+std::size_t moves_of_line(const Grid& grid) {
+  if (bytes_of_way == 0 || grid.bytes == 0 || grid.stride == 0) return 0;
+  return store_lines == StoreLines::together ? moves_of_lines_together<packs>(grid)
+                                             : moves_of_lines_in_turn<packs>(grid);
 }
 
 /// Moves a block by words. `known` is its length, or 0.
@@ -104,11 +131,9 @@ void copy_paced(std::byte* packed, std::byte* strided, const Grid& grid) {
   }
 }
 
-/// The function for blocks that share few sets; nullptr for others.
+/// The function for blocks whose lines need `moves` moves each; nullptr if there is none for their length.
 template <bool packs>
-CopyGrid paced_copy(const Grid& grid) {
-  const std::size_t moves = moves_of_line<packs>(grid);
-  if (moves == 0) return nullptr;
+CopyGrid paced_copy(const Grid& grid, std::size_t moves) {
   switch (grid.bytes) {
   case 4: return copy_paced<packs, Words<4, 4>>;
   case 8: return copy_paced<packs, Words<8, 8>>;
@@ -120,8 +145,10 @@ CopyGrid paced_copy(const Grid& grid) {
   case 48: return copy_paced<packs, Words<8, 48>>;
   case 56: return copy_paced<packs, Words<8, 56>>;
   case 64: return moves <= 4 ? copy_paced<packs, Words<16, 64>> : copy_paced<packs, Words<8, 64>>;
-  default: return grid.bytes % 16 == 0 ? copy_paced<packs, Words<16>> : copy_paced<packs, Words<8>>;
+  default: break;
   }
+  if (grid.bytes % 16 == 0) return copy_paced<packs, Words<16>>;
+  return grid.bytes % 8 == 0 ? copy_paced<packs, Words<8>> : nullptr;
 }
 
 } // namespace

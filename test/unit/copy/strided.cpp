@@ -147,6 +147,17 @@ protected:
         });
   }
 
+  /// Calls test() for processors that fetch the lines of stores in either way, until it has failed.
+  template <class Test>
+  static void for_both_ways_of_fetching(Test test) {
+    const copy::StoreLines here = copy::store_lines;
+    for (copy::StoreLines way : {copy::StoreLines::in_turn, copy::StoreLines::together}) {
+      copy::store_lines = way;
+      if (!HasFatalFailure()) test();
+    }
+    copy::store_lines = here;
+  }
+
   static constexpr std::size_t size = 1 << 20, around = 128;
   Guarded strided_{size}, packed_{size};
   std::vector<std::byte> expected_;
@@ -179,30 +190,34 @@ TEST_P(Strided, elements_at_every_small_stride) {
 }
 
 TEST_P(Strided, blocks_that_share_sets_of_a_cache) {
-  for (std::size_t bytes : {1u, 4u, 8u, 12u, 16u, 20u, 24u, 32u, 40u, 48u, 56u, 64u, 65u, 72u, 96u, 256u})
-    for (std::ptrdiff_t stride : {512, 1024, 2048, -4096, 12288})
-      for (std::size_t count : {9u, 31u, 61u, 77u})
-        for (std::size_t rows : {1u, 2u}) {
-          expect_exact(copy::Grid{bytes, count, stride, rows, 256}, false);
-          if (HasFatalFailure()) return;
-        }
+  for_both_ways_of_fetching([&] {
+    for (std::size_t bytes : {1u, 4u, 8u, 12u, 16u, 20u, 24u, 32u, 40u, 48u, 56u, 64u, 65u, 72u, 96u, 256u})
+      for (std::ptrdiff_t stride : {512, 1024, 2048, -4096, 12288})
+        for (std::size_t count : {9u, 31u, 61u, 77u})
+          for (std::size_t rows : {1u, 2u}) {
+            expect_exact(copy::Grid{bytes, count, stride, rows, 256}, false);
+            if (HasFatalFailure()) return;
+          }
+  });
 }
 
 TEST_P(Strided, many_blocks_that_share_sets_of_a_cache) {
-  for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 80u, 96u, 128u})
-    for (std::ptrdiff_t stride : {512, -1024})
-      for (std::size_t rows : {1u, 4u}) {
-        expect_exact(copy::Grid{bytes, 900, stride, rows, 128}, false);
-        if (HasFatalFailure()) return;
-      }
-  // Rows overlap, so that these fit into the memory of the test, and are gathered only. The last ones are more than are ever paced.
-  for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 112u, 120u})
-    for (std::ptrdiff_t stride : {2048, 4096})
-      for (std::size_t rows : {1u, 8u}) {
-        expect_exact(copy::Grid{bytes, 200, stride, rows, stride}, true);
-        if (HasFatalFailure()) return;
-      }
-  expect_exact(copy::Grid{8, 200, 512, 90, 512}, true);
+  for_both_ways_of_fetching([&] {
+    for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 80u, 96u, 128u})
+      for (std::ptrdiff_t stride : {512, -1024})
+        for (std::size_t rows : {1u, 4u}) {
+          expect_exact(copy::Grid{bytes, 900, stride, rows, 128}, false);
+          if (HasFatalFailure()) return;
+        }
+    // Rows overlap, so that these fit into the memory of the test, and are gathered only. The last ones are more than are ever paced.
+    for (std::size_t bytes : {4u, 8u, 12u, 16u, 24u, 32u, 40u, 48u, 56u, 64u, 112u, 120u})
+      for (std::ptrdiff_t stride : {2048, 4096})
+        for (std::size_t rows : {1u, 8u}) {
+          expect_exact(copy::Grid{bytes, 200, stride, rows, stride}, true);
+          if (HasFatalFailure()) return;
+        }
+    expect_exact(copy::Grid{8, 200, 512, 90, 512}, true);
+  });
 }
 
 TEST_P(Strided, doubles_from_the_second_level_cache) {
@@ -254,12 +269,14 @@ TEST_P(Strided, columns_of_a_matrix) {
 }
 
 TEST_P(Strided, columns_of_a_matrix_whose_rows_share_sets_of_a_cache) {
-  for (std::size_t bytes : {4u, 8u, 16u, 32u})
-    for (std::size_t rows : {2u, 9u})
-      for (std::ptrdiff_t stride : {512, -1024, 2048}) {
-        expect_exact(copy::Grid{bytes, 300, stride, rows, static_cast<std::ptrdiff_t>(bytes)}, false);
-        if (HasFatalFailure()) return;
-      }
+  for_both_ways_of_fetching([&] {
+    for (std::size_t bytes : {4u, 8u, 16u, 32u})
+      for (std::size_t rows : {2u, 9u})
+        for (std::ptrdiff_t stride : {512, -1024, 2048}) {
+          expect_exact(copy::Grid{bytes, 300, stride, rows, static_cast<std::ptrdiff_t>(bytes)}, false);
+          if (HasFatalFailure()) return;
+        }
+  });
 }
 
 TEST_P(Strided, listed_blocks) {
