@@ -6,10 +6,23 @@
 
 namespace near::os {
 
-std::uint64_t monotonic_ns() {
+namespace {
+
+std::uint64_t time_of(clockid_t clock) {
   timespec now{};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000u + static_cast<std::uint64_t>(now.tv_nsec);
+  clock_gettime(clock, &now); // leaves 0 if there is no such clock
+  return static_cast<std::uint64_t>(now.tv_sec) * second_ns + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+} // namespace
+
+std::uint64_t monotonic_ns() { return time_of(CLOCK_MONOTONIC); }
+
+std::uint64_t thread_cpu_ns() { return time_of(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t process_cpu_ns(std::int32_t pid) {
+  clockid_t clock{};
+  return clock_getcpuclockid(pid, &clock) == 0 ? time_of(clock) : 0;
 }
 
 std::string time_text() {

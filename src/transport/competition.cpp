@@ -2,10 +2,22 @@
 #include "transport/competition.h"
 #include "os/clock.h"
 #include "os/futex.h"
+#include "transport/job_share.h"
 #include "transport/long_turns.h"
 #include "transport/registry.h"
 
 namespace near::transport {
+
+namespace {
+
+thread_local JobShare job_share;
+
+} // namespace
+
+void record_yields(LongTurns& turns, std::uint64_t took_ns, std::uint64_t now) {
+  if (took_ns >= LongTurns::long_ns && !job_share.others_run(now)) return;
+  turns.yielded(took_ns, now);
+}
 
 bool processor_is_wanted() {
   const WaitSettings& self = wait_settings;
@@ -20,7 +32,7 @@ bool yield_to_others() {
   const bool existed = competition.exists();
   competition.yielded(now - before);
   if (!existed && competition.exists()) long_turns.competition_begins();
-  if (wait_settings.may_sleep_at_once) long_turns.yielded(now - before, now);
+  if (wait_settings.may_sleep_at_once) record_yields(long_turns, now - before, now);
   return true;
 }
 

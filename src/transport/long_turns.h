@@ -120,4 +120,7 @@ private:
 /// Of waits, and of programs that poll, where a wait is the polls until something comes.
 inline thread_local constinit LongTurns long_turns, long_turns_of_polls;
 
+/// Calls turns.yielded(), unless the yields took long because ranks of this job took turns (job_share.h).
+void record_yields(LongTurns& turns, std::uint64_t took_ns, std::uint64_t now);
+
 } // namespace near::transport

@@ -239,7 +239,7 @@ bool give_way_between_polls(bool first) {
   const std::uint64_t before = os::monotonic_ns();
   naps ? nap() : os::yield();
   const std::uint64_t now = os::monotonic_ns();
-  if (!naps) turns.yielded(now - before, now);
+  if (!naps) record_yields(turns, now - before, now);
   if (first) since = before;
   if (now - since > LongTurns::other_reasons_ns) {
     // Nothing comes, or it comes while this thread waits or another one polls, which ends no wait of these.
@@ -293,7 +293,7 @@ constexpr int more_among_threads = 8;
   }
   if (first_yield != 0) {
     const std::uint64_t now = os::monotonic_ns();
-    long_turns.yielded(now - first_yield, now);
+    record_yields(long_turns, now - first_yield, now);
   }
   return is_done;
 }
@@ -354,7 +354,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           os::yield();
           if (self.may_sleep_at_once) {
             const std::uint64_t now = os::monotonic_ns();
-            long_turns.yielded(now - polled, now);
+            record_yields(long_turns, now - polled, now);
           }
         } else if (!yield_to_others())
           for (int i = 0; i < 16; ++i) base::cpu_relax();

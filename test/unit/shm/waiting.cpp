@@ -1,11 +1,16 @@
 // What a thread that waits knows of its processor.
+#include "os/affinity.h"
 #include "os/clock.h"
 #include "transport/competition.h"
+#include "transport/job_share.h"
 #include "transport/long_turns.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
 
 #include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
 
 namespace near::transport {
 namespace {
@@ -41,8 +46,11 @@ public:
     wait_settings.oversubscribed = false;
     wait_settings.may_yield_to_learn = true;
   }
-  /// A wait that is over after two polls that took 2 ms.
-  static void wait_for_long() { wait_until_asked(4, 2'000'000); }
+  /// Waits that are over after polls and yields of 4 ms, in which this thread sleeps, so that other programs may run. After the first
+  /// one it is known who does.
+  static void wait_for_long(int times) {
+    for (int i = 0; i < times; ++i) wait_until_asked(4, 2'000'000);
+  }
   /// The number of sleeps in 16 waits that are over when they are asked for the fifth time.
   std::uint64_t sleeps_in_short_waits() {
     const std::uint64_t before = sleeps_.load_relaxed();
@@ -60,15 +68,14 @@ public:
 private:
   struct Asked {
     int times;
-    std::uint64_t busy_ns;
+    std::uint64_t sleep_ns;
   };
-  static void wait_until_asked(int times, std::uint64_t busy_ns) {
-    Asked asked{times, busy_ns};
+  static void wait_until_asked(int times, std::uint64_t sleep_ns) {
+    Asked asked{times, sleep_ns};
     wait_until(
         [](void* argument) {
           Asked& self = *static_cast<Asked*>(argument);
-          const std::uint64_t end = os::monotonic_ns() + self.busy_ns;
-          while (os::monotonic_ns() < end) {}
+          if (self.sleep_ns != 0) std::this_thread::sleep_for(std::chrono::nanoseconds(self.sleep_ns));
           return --self.times <= 0;
         },
         &asked);
@@ -80,9 +87,39 @@ private:
 
 TEST(Waiting, sleeps_after_yields_that_took_long) {
   SharedProcessor processor;
-  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
+  SharedProcessor::wait_for_long(3);
   EXPECT_TRUE(long_turns.asleep());
   EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
+}
+
+TEST(Waiting, yields_that_took_long_since_this_job_ran_do_not_count) {
+  SharedProcessor processor;
+  os::CpuSet before, one;
+  ASSERT_TRUE(os::affinity_of(0, before).ok());
+  one.add(static_cast<unsigned>(before.first()));
+  ASSERT_TRUE(os::bind_this_thread(one).ok());
+  int counted = 0, alone = 0;
+  for (int i = 0; i < 5000 && alone < 5; ++i) { // other programs may run on this machine
+    JobShare share;
+    const std::uint64_t start = os::monotonic_ns(), used_at_start = os::thread_cpu_ns();
+    EXPECT_FALSE(share.others_run(start)); // nothing is known yet
+    while (os::monotonic_ns() < start + 2 * os::millisecond_ns) {}
+    const std::uint64_t end = os::monotonic_ns(), used = os::thread_cpu_ns() - used_at_start;
+    if (100 * used < 98 * (end - start)) continue;
+    ++alone;
+    counted += share.others_run(end) ? 1 : 0;
+  }
+  EXPECT_TRUE(os::bind_this_thread(before).ok());
+  EXPECT_EQ(alone, 5) << "this thread never had its processor for itself";
+  EXPECT_EQ(counted, 0);
+}
+
+TEST(Waiting, yields_that_took_long_since_others_ran_count) {
+  JobShare share;
+  EXPECT_FALSE(share.others_run(os::monotonic_ns()));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_TRUE(share.others_run(os::monotonic_ns()));
+  EXPECT_FALSE(share.others_run(os::monotonic_ns() + 2 * os::second_ns)); // too long ago
 }
 
 TEST(Waiting, of_jobs_on_several_machines_sleeps_after_yields_that_took_long) {
@@ -104,7 +141,7 @@ TEST(Waiting, of_jobs_on_several_machines_ends_its_sleeps_when_nobody_competes) 
   competition = {};
   ASSERT_FALSE(processor_is_wanted());
   (void)processor.sleeps_in_short_waits(); // all of them
-  SharedProcessor::wait_for_long();
+  SharedProcessor::wait_for_long(1);
   EXPECT_FALSE(long_turns.asleep());
 }
 
@@ -157,7 +194,7 @@ TEST(Waiting, polls_of_jobs_on_several_machines_give_way) {
 TEST(Waiting, yields_always_where_sleeps_may_not_be_tried) {
   SharedProcessor processor;
   wait_settings.may_sleep_at_once = false;
-  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
+  SharedProcessor::wait_for_long(3);
   EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
 }
 
