@@ -10,6 +10,7 @@ namespace {
 struct Avx512 {
   using Vector = __m512i;
   static Vector load(const std::byte* from) { return _mm512_loadu_si512(from); }
+  static void store(std::byte* to, Vector value) { _mm512_storeu_si512(to, value); }
   static void stream(std::byte* to, Vector value) {
     _mm512_stream_si512(reinterpret_cast<Vector*>(to), value);
   }
@@ -19,6 +20,8 @@ struct Avx512 {
 } // namespace
 
 void streaming_avx512(void* to, const void* from, std::size_t bytes) { stream_by<Avx512>(to, from, bytes); }
+
+void looping_avx512(void* to, const void* from, std::size_t bytes) { loop_by<Avx512>(to, from, bytes); }
 
 } // namespace near::copy
 #endif

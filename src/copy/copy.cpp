@@ -2,6 +2,7 @@
 #include "copy/copy.h"
 
 #include "copy/kernel.h"
+#include "copy/raw.h"
 #include "copy/strided.h"
 #include "copy/windows.h"
 
@@ -19,16 +20,17 @@ bool has_avx512() {
 }
 constexpr Kernel list[] = {
     {"avx512vbmi", "AVX-512 (F, BW, DQ, VL and VBMI)",
-     [] { return has_avx512() && __builtin_cpu_supports("avx512vbmi"); }, streaming_avx512, &strided_avx512,
-     &windows_avx512},
-    {"avx512", "AVX-512 (F, BW, DQ and VL)", has_avx512, streaming_avx512, &strided_avx512, nullptr},
-    {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2, &strided_avx2,
+     [] { return has_avx512() && __builtin_cpu_supports("avx512vbmi"); }, streaming_avx512, looping_avx512,
+     &strided_avx512, &windows_avx512},
+    {"avx512", "AVX-512 (F, BW, DQ and VL)", has_avx512, streaming_avx512, looping_avx512, &strided_avx512,
      nullptr},
-    {"sse2", "", [] { return true; }, streaming_sse2, &strided_baseline, nullptr},
+    {"avx2", "AVX2", [] { return __builtin_cpu_supports("avx2") != 0; }, streaming_avx2, looping_avx2,
+     &strided_avx2, nullptr},
+    {"sse2", "", [] { return true; }, streaming_sse2, looping_sse2, &strided_baseline, nullptr},
 };
 #elif defined(__aarch64__)
 constexpr Kernel list[] = {
-    {"neon", "", [] { return true; }, streaming_neon, &strided_baseline, nullptr},
+    {"neon", "", [] { return true; }, streaming_neon, looping_neon, &strided_baseline, nullptr},
 };
 #else
 #error "no copy kernel for this architecture: see HACKING.md, Add a copy kernel"
@@ -51,9 +53,11 @@ void copy(void* to, const void* from, std::size_t bytes, Store how) {
     in_use->streaming(to, from, bytes);
   } else {
     // No kernel of ours was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
-    std::memcpy(to, from, bytes);
+    raw(to, from, bytes);
   }
 }
+
+void loop(void* to, const void* from, std::size_t bytes) { in_use->looping(to, from, bytes); }
 
 std::span<const Kernel> kernels() { return list; }
 

@@ -31,7 +31,7 @@ void copy(void* to, const void* from, std::size_t bytes, Store how);
 struct StridedKernel;
 struct WindowKernel;
 
-/// An implementation of streaming and strided copies for one instruction set.
+/// An implementation of copies for one instruction set.
 struct Kernel {
   std::string_view name;
   /// What the processor must have and the system must support; empty if all processors of the architecture
@@ -39,8 +39,9 @@ struct Kernel {
   std::string_view needs;
   bool (*runs)();
   void (*streaming)(void* to, const void* from, std::size_t bytes);
-  const StridedKernel* strided; ///< strided.h
-  const WindowKernel* windows;  ///< windows.h; nullptr if loops over blocks take less time
+  void (*looping)(void* to, const void* from, std::size_t bytes); ///< with ordinary stores
+  const StridedKernel* strided;                                   ///< strided.h
+  const WindowKernel* windows; ///< windows.h; nullptr if loops over blocks take less time
 };
 
 /// The kernels of this architecture, the most capable first, including those that this processor cannot run.

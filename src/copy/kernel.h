@@ -1,4 +1,4 @@
-// The common part of all streaming kernels, over the vector type of an instruction set.
+// The common part of all kernels for consecutive bytes, over the vector type of an instruction set.
 //
 //   destination   |  head  |  line  |  line  |  ...  |  line  | tail |
 //                 to       ^ first multiple of 64             ^ fewer than 64 bytes are left
@@ -23,6 +23,10 @@ void streaming_avx512(void* to, const void* from, std::size_t bytes);
 void streaming_avx2(void* to, const void* from, std::size_t bytes);
 void streaming_sse2(void* to, const void* from, std::size_t bytes);
 void streaming_neon(void* to, const void* from, std::size_t bytes);
+void looping_avx512(void* to, const void* from, std::size_t bytes);
+void looping_avx2(void* to, const void* from, std::size_t bytes);
+void looping_sse2(void* to, const void* from, std::size_t bytes);
+void looping_neon(void* to, const void* from, std::size_t bytes);
 
 namespace {
 
@@ -31,7 +35,7 @@ constexpr std::size_t line = 64;
 /// 64 lines are equally good.
 constexpr std::size_t ahead = 32 * line;
 
-/// `Isa` has a type `Vector` and static functions load(), stream() (aligned) and order_streams().
+/// `Isa` has a type `Vector` and static functions load(), store(), stream() (aligned) and order_streams().
 template <class Isa>
 [[gnu::always_inline]] inline void stream_line(std::byte* to, const std::byte* from) {
   constexpr std::size_t width = sizeof(typename Isa::Vector);
@@ -59,6 +63,27 @@ template <class Isa>
 
   std::memcpy(to, from, bytes);
   Isa::order_streams();
+}
+
+/// With ordinary stores, which are aligned but for the first and the last ones.
+template <class Isa>
+[[gnu::always_inline]] inline void loop_by(void* destination, const void* source, std::size_t bytes) {
+  constexpr std::size_t width = sizeof(typename Isa::Vector), together = width < line ? line / width : 2;
+  auto* to = static_cast<std::byte*>(destination);
+  const auto* from = static_cast<const std::byte*>(source);
+  if (bytes < width) return void(std::memcpy(to, from, bytes));
+
+  Isa::store(to, Isa::load(from));
+  const std::size_t head = width - reinterpret_cast<std::uintptr_t>(to) % width;
+  to += head, from += head, bytes -= head;
+  for (; bytes >= together * width;
+       to += together * width, from += together * width, bytes -= together * width) {
+    typename Isa::Vector part[together];
+    for (std::size_t i = 0; i < together; ++i) part[i] = Isa::load(from + i * width);
+    for (std::size_t i = 0; i < together; ++i) Isa::store(to + i * width, part[i]);
+  }
+  for (; bytes >= width; to += width, from += width, bytes -= width) Isa::store(to, Isa::load(from));
+  std::memcpy(to, from, bytes);
 }
 
 } // namespace

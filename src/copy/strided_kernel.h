@@ -10,6 +10,7 @@
 // What kernel.h says about internal linkage holds here too.
 #pragma once
 
+#include "copy/raw.h"
 #include "copy/strided_sets.h"
 
 #include <cstddef>
@@ -68,7 +69,7 @@ struct AlignedLines {
 };
 struct Long {
   [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
+    raw(to, from, bytes);
   }
 };
 /// Longer blocks are Long. Bytes.

@@ -1,5 +1,6 @@
 // Every kernel, compared byte by byte at every misalignment and length, next to inaccessible pages.
 #include "copy/copy.h"
+#include "copy/raw.h"
 #include "guarded.h"
 
 #include <gtest/gtest.h>
@@ -23,6 +24,21 @@ bool stays_untouched(const std::byte* from, std::size_t bytes) {
   return std::memcmp(from, expected.data(), bytes) == 0;
 }
 
+/// Copies and compares. Up to `around` bytes before and after the destination must not change.
+template <class Copy>
+void expect_copied(Copy copy, Guarded& destination, std::byte* to, Guarded& source, const std::byte* from,
+                   std::size_t bytes) {
+  const std::size_t below = std::min(around, static_cast<std::size_t>(to - destination.begin()));
+  const std::size_t above = std::min(around, static_cast<std::size_t>(destination.end() - to) - bytes);
+  std::memset(to - below, untouched, below + bytes + above);
+  copy(to, from, bytes);
+  const bool copied = std::memcmp(from, to, bytes) == 0;
+  const bool kept = stays_untouched(to - below, below) && stays_untouched(to + bytes, above);
+  ASSERT_TRUE(copied && kept) << (copied ? "wrote beside the destination" : "did not copy") << ": " << bytes
+                              << " bytes from " << from - source.begin() << " to "
+                              << to - destination.begin();
+}
+
 /// Kernels of all architectures, so that those that cannot be tested here are reported as skipped.
 const char* const names[] = {"avx512vbmi", "avx512", "avx2", "sse2", "neon"};
 
@@ -36,24 +52,15 @@ protected:
     if (kernel == all.end())
       GTEST_SKIP() << "kernel " << name << " is NOT tested here: another architecture's";
     if (!kernel->runs()) GTEST_SKIP() << "kernel " << name << " is NOT tested here: no " << kernel->needs;
-    copy_ = kernel->streaming;
+    kernel_ = &*kernel;
   }
 
-  /// Copies and compares. Up to `around` bytes before and after the destination must not change.
   void expect_exact(Guarded& destination, std::byte* to, Guarded& source, const std::byte* from,
                     std::size_t bytes) {
-    const std::size_t below = std::min(around, static_cast<std::size_t>(to - destination.begin()));
-    const std::size_t above = std::min(around, static_cast<std::size_t>(destination.end() - to) - bytes);
-    std::memset(to - below, untouched, below + bytes + above);
-    copy_(to, from, bytes);
-    const bool copied = std::memcmp(from, to, bytes) == 0;
-    const bool kept = stays_untouched(to - below, below) && stays_untouched(to + bytes, above);
-    ASSERT_TRUE(copied && kept) << (copied ? "wrote beside the destination" : "did not copy") << ": " << bytes
-                                << " bytes from " << from - source.begin() << " to "
-                                << to - destination.begin();
+    expect_copied(kernel_->streaming, destination, to, source, from, bytes);
+    if (!HasFatalFailure()) expect_copied(kernel_->looping, destination, to, source, from, bytes);
   }
-
-  decltype(copy::Kernel::streaming) copy_ = nullptr;
+  const copy::Kernel* kernel_ = nullptr;
 };
 
 /// Adjacent lines differ, adjacent bytes differ, and no byte equals `untouched`.
@@ -105,6 +112,27 @@ TEST_P(Kernels, touch_no_byte_beside_the_ranges) {
         expect_exact(destination, to, source, from, bytes);
         if (HasFatalFailure()) return;
       }
+}
+
+TEST(raw, has_a_loop_for_destinations_that_begin_just_behind_the_source_in_their_pages) {
+  constexpr std::size_t most = 12'288;
+  Guarded source(most), destination(most);
+  fill_with_pattern(source);
+  int loops = 0;
+  for (std::size_t bytes : {0u, 100u, 2047u, 2048u, 2049u, 4096u, 7000u})
+    for (std::size_t from : {0u, 16u, 4080u})
+      for (std::size_t behind = 0; behind <= 130; ++behind) {
+        const std::byte* const in = source.begin() + from;
+        std::byte* const out = destination.begin() + line * 2 + (from + behind + 4096 - line * 2) % 4096;
+        loops += copy::is_slow_for_strings(out, in, bytes);
+        expect_copied(copy::raw, destination, out, source, in, bytes);
+        if (testing::Test::HasFatalFailure()) return;
+      }
+#if defined(__x86_64__)
+  EXPECT_EQ(loops, 3 * 3 * 63);
+#else
+  EXPECT_EQ(loops, 0);
+#endif
 }
 
 INSTANTIATE_TEST_SUITE_P(all, Kernels, testing::ValuesIn(names),
