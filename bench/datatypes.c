@@ -235,10 +235,10 @@ static void measure(struct operands* my, const char* name, size_t bytes, const s
     MPI_Win_free(&window);
     MPI_Free_mem(alloc_out);
     MPI_Free_mem(alloc_in);
-    munmap(out, 2 * distance + 4096);
-    munmap(in, 2 * distance + 4096);
-    munmap(packed_out, layout.bytes + 4096);
-    munmap(packed_in, layout.bytes + 4096);
+    free_buffer(out, 2 * distance);
+    free_buffer(in, 2 * distance);
+    free_buffer(packed_out, layout.bytes);
+    free_buffer(packed_in, layout.bytes);
   }
   free_layout(&layout);
 }

@@ -93,15 +93,27 @@ static inline void fill_with_numbers(void* memory, size_t bytes) {
   }
 }
 
-/// `bytes` of private memory at the beginning of a page, full of numbers.
-static inline unsigned char* new_buffer(size_t bytes) {
-  void* memory = mmap(NULL, bytes + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+enum { page_bytes = 4096 };
+
+/// Where buffers begin, in bytes behind the beginning of a page: BENCH_OFFSET, a multiple of 8, or 0.
+static inline size_t buffer_offset(void) {
+  const char* text = getenv("BENCH_OFFSET");
+  return text ? strtoul(text, NULL, 10) / 8 * 8 % page_bytes : 0;
+}
+/// `bytes` of private memory at an offset in a page, full of numbers.
+static inline unsigned char* new_buffer_at(size_t offset, size_t bytes) {
+  unsigned char* memory =
+      mmap(NULL, bytes + 2 * page_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) {
     perror("bench: mmap");
     exit(3);
   }
-  fill_with_numbers(memory, (bytes + 7) / 8 * 8);
-  return memory;
+  fill_with_numbers(memory + offset, (bytes + 7) / 8 * 8);
+  return memory + offset;
+}
+static inline unsigned char* new_buffer(size_t bytes) { return new_buffer_at(buffer_offset(), bytes); }
+static inline void free_buffer(void* buffer, size_t bytes) {
+  munmap((unsigned char*)buffer - buffer_offset(), bytes + 2 * page_bytes);
 }
 
 /// What a program does that makes new data: every line is written. Out of line, so that it is the same code

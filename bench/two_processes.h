@@ -185,8 +185,8 @@ static void start_pair(size_t buffer_bytes) {
   pin_to(core_of(pair.self));
   struct meeting* meeting = pair.meeting;
   meeting->process[pair.self] = getpid();
-  meeting->private_out[pair.self] = pair.out = new_buffer(buffer_bytes);
-  meeting->private_in[pair.self] = pair.in = new_buffer(buffer_bytes);
+  meeting->private_out[pair.self] = pair.out = new_buffer_at(0, buffer_bytes);
+  meeting->private_in[pair.self] = pair.in = new_buffer_at(0, buffer_bytes);
   const char* stores = choose_stores();
   meet(); // addresses and ids are there
   meeting->facts[pair.self][0] = bound_core();

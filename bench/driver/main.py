@@ -56,6 +56,8 @@ def parse(arguments=None):
     add("--cores", type=lambda text: [] if text == "none" else number_list(text), default=[0, 1],
         help="cores that ranks are bound to, in turns (default 0,1); none: the programs leave that to the launcher")
     add("--unbound", action="store_true", help="also NearMPI with --bind-to none; with --cores none")
+    add("--offset", type=int, default=0,
+        help="where buffers begin, in bytes behind a page (default 0; malloc() puts long blocks at 16)")
     add("--budget", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")
@@ -69,6 +71,8 @@ def parse(arguments=None):
         parser.error(f"--what: {wrong}")
     if options.net and options.unbound:
         parser.error("--unbound: with --net, other launchers than NearMPI's start the jobs")
+    if options.offset % 8 or not 0 <= options.offset < 4096 or (options.net and options.offset):
+        parser.error("--offset: a multiple of 8 below 4096, and only without --net")
     if options.rounds is not None and options.rounds < 1:
         parser.error("--rounds: there must be at least one")
     if options.np % 2 or options.np < 2:

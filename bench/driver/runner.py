@@ -51,7 +51,7 @@ def wrong(library, ranks, cores, result, notes):
 def once(library, case, ranks, options):
     """(values, notes, reason) of one run; the values that came before a failure are kept."""
     arguments = case.arguments(options, library)
-    environment = {**library.variables, "BENCH_CORES": ",".join(map(str, options.cores))}
+    environment = {**library.variables, "BENCH_CORES": ",".join(map(str, options.cores)), "BENCH_OFFSET": str(options.offset)}
     if case.machines:
         command = options.laboratory.command(library, case, ranks, arguments)
         environment.update(options.laboratory.variables())
