@@ -1,5 +1,8 @@
 #include "os/affinity.h"
 
+#include "os/clock.h"
+#include "os/files.h"
+
 #include <bit>
 #include <cerrno>
 #include <charconv>
@@ -101,6 +104,26 @@ Result parse_cpus(std::string_view text, CpuSet& cpus) {
   }
   cpus = std::move(made);
   return {};
+}
+
+bool idle_time(const CpuSet& cpus, std::uint64_t& idle_ns) {
+  // A row is: cpuN user nice system idle iowait irq softirq steal ...
+  constexpr std::size_t idle = 4, steal = 8;
+  const std::string text = read_file("/proc/stat");
+  std::uint64_t ticks = 0;
+  unsigned found = 0;
+  for (const std::string_view row : split(text, '\n')) {
+    if (!row.starts_with("cpu")) break;
+    const std::vector<std::string_view> words = words_of(row);
+    unsigned cpu = 0;
+    if (words.size() <= steal || !read_number(words[0].substr(3), cpu) || !cpus.has(cpu)) continue;
+    std::uint64_t idle_ticks = 0, steal_ticks = 0;
+    if (!read_number(words[idle], idle_ticks) || !read_number(words[steal], steal_ticks)) return false;
+    ticks += idle_ticks + steal_ticks;
+    ++found;
+  }
+  idle_ns = ticks * (second_ns / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
+  return found == cpus.count();
 }
 
 Result affinity_of(std::int32_t tid, CpuSet& cpus) {

@@ -39,6 +39,10 @@ private:
 /// Parses a set such as "0-3,8"; "" is the empty set. Fails with Code::invalid if the text is anything else.
 Result parse_cpus(std::string_view text, CpuSet& cpus);
 
+/// Gets the time that these processors together have been idle, or taken by a hypervisor, since the start; in nanoseconds, of which the
+/// kernel tells hundredths of a second. Returns false if it does not tell it for all of them.
+bool idle_time(const CpuSet& cpus, std::uint64_t& idle_ns);
+
 /// Gets the processors that thread `tid` may run on; 0 is the calling thread.
 Result affinity_of(std::int32_t tid, CpuSet& cpus);
 /// Binds the calling thread to these processors.

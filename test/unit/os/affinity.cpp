@@ -1,7 +1,10 @@
 // Sets of processors and the binding of this thread.
 #include "os/affinity.h"
+#include "os/clock.h"
 
 #include <gtest/gtest.h>
+
+#include <unistd.h>
 
 #include <thread>
 
@@ -55,6 +58,25 @@ TEST(affinity, a_processor_that_does_not_exist_is_refused) {
     EXPECT_FALSE(os::bind_this_thread(none).ok());
     EXPECT_NE(base::failure_text().find("processors 100000"), std::string::npos);
   }).join();
+}
+
+TEST(affinity, idle_time_is_told_for_processors_that_exist) {
+  os::CpuSet ours, more;
+  ASSERT_TRUE(os::affinity_of(0, ours).ok());
+  std::uint64_t before = 0, after = 0, ignored = 0;
+  ASSERT_TRUE(os::idle_time(ours, before));
+  ASSERT_TRUE(os::idle_time(ours, after));
+  EXPECT_GE(after + ours.count() * os::second_ns / 50, before); // it may go back by a hundredth of a second
+  more = ours;
+  more.add(100'000);
+  EXPECT_FALSE(os::idle_time(more, ignored));
+}
+
+TEST(clock, tells_the_processor_time_of_a_thread_and_of_a_process) {
+  const std::uint64_t process = os::process_cpu_ns(getpid()), thread = os::thread_cpu_ns();
+  while (os::thread_cpu_ns() < thread + 5 * os::millisecond_ns) {}
+  EXPECT_GE(os::process_cpu_ns(getpid()), process + 5 * os::millisecond_ns);
+  EXPECT_EQ(os::process_cpu_ns(100'000'000), 0u);
 }
 
 } // namespace

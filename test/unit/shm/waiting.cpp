@@ -46,11 +46,8 @@ public:
     wait_settings.oversubscribed = false;
     wait_settings.may_yield_to_learn = true;
   }
-  /// Waits that are over after polls and yields of 4 ms, in which this thread sleeps, so that other programs may run. After the first
-  /// one it is known who does.
-  static void wait_for_long(int times) {
-    for (int i = 0; i < times; ++i) wait_until_asked(4, 2'000'000);
-  }
+  /// A wait that is over after two polls that took 2 ms.
+  static void wait_for_long() { wait_until_asked(4, 2'000'000); }
   /// The number of sleeps in 16 waits that are over when they are asked for the fifth time.
   std::uint64_t sleeps_in_short_waits() {
     const std::uint64_t before = sleeps_.load_relaxed();
@@ -85,39 +82,62 @@ private:
   base::Atomic<std::uint64_t> sleeps_{0};
 };
 
+/// Computes on the processor of this thread while it lives. To JobShare, another thread of the process is another program.
+class OtherProgram {
+public:
+  OtherProgram() {
+    EXPECT_TRUE(os::affinity_of(0, before_).ok());
+    os::CpuSet one;
+    one.add(static_cast<unsigned>(before_.first()));
+    EXPECT_TRUE(os::bind_this_thread(one).ok());
+    thread_ = std::thread([this] {
+      while (ends_.load_relaxed() == 0) {}
+    });
+  }
+  ~OtherProgram() {
+    ends_.store_relaxed(1);
+    thread_.join();
+    EXPECT_TRUE(os::bind_this_thread(before_).ok());
+  }
+  OtherProgram(const OtherProgram&) = delete;
+  OtherProgram& operator=(const OtherProgram&) = delete;
+
+  /// Lets time pass until a further long yield tells who runs.
+  static void becomes_known() { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }
+
+private:
+  os::CpuSet before_;
+  base::Atomic<std::uint32_t> ends_{0};
+  std::thread thread_;
+};
+
 TEST(Waiting, sleeps_after_yields_that_took_long) {
+  const OtherProgram other;
   SharedProcessor processor;
-  SharedProcessor::wait_for_long(3);
+  SharedProcessor::wait_for_long();
+  EXPECT_FALSE(long_turns.asleep());
+  OtherProgram::becomes_known();
+  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
   EXPECT_TRUE(long_turns.asleep());
   EXPECT_GE(processor.sleeps_in_short_waits(), 16U);
 }
 
-TEST(Waiting, yields_that_took_long_since_this_job_ran_do_not_count) {
-  SharedProcessor processor;
-  os::CpuSet before, one;
-  ASSERT_TRUE(os::affinity_of(0, before).ok());
-  one.add(static_cast<unsigned>(before.first()));
-  ASSERT_TRUE(os::bind_this_thread(one).ok());
-  int counted = 0, alone = 0;
-  for (int i = 0; i < 5000 && alone < 5; ++i) { // other programs may run on this machine
-    JobShare share;
-    const std::uint64_t start = os::monotonic_ns(), used_at_start = os::thread_cpu_ns();
-    EXPECT_FALSE(share.others_run(start)); // nothing is known yet
-    while (os::monotonic_ns() < start + 2 * os::millisecond_ns) {}
-    const std::uint64_t end = os::monotonic_ns(), used = os::thread_cpu_ns() - used_at_start;
-    if (100 * used < 98 * (end - start)) continue;
-    ++alone;
-    counted += share.others_run(end) ? 1 : 0;
-  }
-  EXPECT_TRUE(os::bind_this_thread(before).ok());
-  EXPECT_EQ(alone, 5) << "this thread never had its processor for itself";
-  EXPECT_EQ(counted, 0);
+TEST(Waiting, tells_other_programs_from_ranks) {
+  constexpr std::uint64_t ms = os::millisecond_ns;
+  EXPECT_FALSE(JobShare::others_ran(1, 100 * ms, {0, 0}, {0, 100 * ms}));
+  EXPECT_FALSE(JobShare::others_ran(2, 100 * ms, {50 * ms, 70 * ms}, {150 * ms, 155 * ms}));
+  EXPECT_TRUE(JobShare::others_ran(2, 100 * ms, {50 * ms, 70 * ms}, {50 * ms, 220 * ms}));
+  EXPECT_TRUE(JobShare::others_ran(1, 100 * ms, {0, 0}, {0, 80 * ms}));
+  EXPECT_TRUE(JobShare::others_ran(1, 100 * ms, {0, 500 * ms}, {0, 0})); // the ranks have ended
 }
 
-TEST(Waiting, yields_that_took_long_since_others_ran_count) {
+TEST(Waiting, knows_of_other_programs_after_a_while) {
+  const OtherProgram other;
   JobShare share;
+  const std::uint64_t start = os::monotonic_ns();
+  EXPECT_FALSE(share.others_run(start));
   EXPECT_FALSE(share.others_run(os::monotonic_ns()));
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  OtherProgram::becomes_known();
   EXPECT_TRUE(share.others_run(os::monotonic_ns()));
   EXPECT_FALSE(share.others_run(os::monotonic_ns() + 2 * os::second_ns)); // too long ago
 }
@@ -141,7 +161,7 @@ TEST(Waiting, of_jobs_on_several_machines_ends_its_sleeps_when_nobody_competes) 
   competition = {};
   ASSERT_FALSE(processor_is_wanted());
   (void)processor.sleeps_in_short_waits(); // all of them
-  SharedProcessor::wait_for_long(1);
+  SharedProcessor::wait_for_long();
   EXPECT_FALSE(long_turns.asleep());
 }
 
@@ -194,7 +214,7 @@ TEST(Waiting, polls_of_jobs_on_several_machines_give_way) {
 TEST(Waiting, yields_always_where_sleeps_may_not_be_tried) {
   SharedProcessor processor;
   wait_settings.may_sleep_at_once = false;
-  SharedProcessor::wait_for_long(3);
+  for (int i = 0; i < 2; ++i) SharedProcessor::wait_for_long();
   EXPECT_EQ(processor.sleeps_in_short_waits(), 0U);
 }
 
