@@ -57,7 +57,7 @@ def parse(arguments=None):
         help="cores that ranks are bound to, in turns (default 0,1); none: the programs leave that to the launcher")
     add("--unbound", action="store_true", help="also NearMPI with --bind-to none; with --cores none")
     add("--offset", type=int, default=0,
-        help="where buffers begin, in bytes behind a page (default 0; malloc() puts long blocks at 16)")
+        help="where buffers begin, in bytes past the start of a page (default 0; malloc() puts long blocks at 16)")
     add("--budget", type=float, default=25, help="milliseconds spent on a figure in a round (default 25)")
     add("--prefix", type=Path, default=ROOT / "build/prefix", help="the installation of NearMPI (default build/prefix)")
     add("--base", type=Path, help="another installation of NearMPI, to compare with")

@@ -2,6 +2,7 @@
 #include "copy/copy.h"
 
 #include "copy/kernel.h"
+#include "copy/processor.h"
 #include "copy/raw.h"
 #include "copy/strided.h"
 #include "copy/windows.h"
@@ -46,7 +47,11 @@ const Kernel* most_capable() {
 constinit const Kernel* in_use = &list[std::size(list) - 1];
 [[maybe_unused]] const bool chosen_at_start = (in_use = most_capable(), true);
 
+constexpr unsigned zen3_and_zen4 = 25; // the family
+
 } // namespace
+
+bool strings_are_slow_just_past = amd_family() == zen3_and_zen4;
 
 void copy(void* to, const void* from, std::size_t bytes, Store how) {
   if (how == Store::streaming) {

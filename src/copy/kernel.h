@@ -1,4 +1,5 @@
-// The common part of all kernels for consecutive bytes, over the vector type of an instruction set.
+// The common part of all kernels for consecutive bytes, over the vector type of an instruction set: loops with ordinary stores (loop_by), and
+// with streaming stores (stream_by):
 //
 //   destination   |  head  |  line  |  line  |  ...  |  line  | tail |
 //                 to       ^ first multiple of 64             ^ fewer than 64 bytes are left
@@ -9,7 +10,7 @@
 // The files that include this one are compiled for processors that the rest of the library does not require.
 // If such a file defined an inline function with external linkage, the linker might keep that copy for
 // everyone. So everything here has internal linkage, and such a file includes nothing else that defines
-// functions.
+// functions, except those of raw.h that are always inlined (test/house/test_copy_kernels.py).
 #pragma once
 
 #include <cstddef>

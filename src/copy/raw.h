@@ -20,22 +20,20 @@ enum class MemoryKind : std::uint8_t {
 /// Whether the functions of this layer can copy this kind of memory.
 inline constexpr bool can_copy(MemoryKind kind) { return kind == MemoryKind::host; }
 
-/// As raw(), without string instructions.
+/// As raw(), by a loop over vectors instead of string instructions.
 void loop(void* to, const void* from, std::size_t bytes);
 
-/// Whether string instructions would take very long for such a copy. From some 2 KiB on, memcpy() consists of them (glibc before 2.39). If
-/// the destination begins less than a line behind the source, except for whole pages, then they take up to 28 times as long on Zen 3
-/// (doc/adr/0053). Packets begin at a page, and blocks of malloc() of 128 KiB and more begin 16 bytes behind one.
+/// Whether `rep movsb` is slow on this processor if the destination begins just past the source, modulo a page. For tests it may be changed.
+extern bool strings_are_slow_just_past;
+
+/// Whether memcpy() would take very long for such a copy. Between some 2 KiB and the size of the second-level cache it consists of `rep movsb`
+/// (glibc before 2.39), which takes up to 28 times as long as a loop if the destination begins 1 to 31 bytes past the source, modulo 4 KiB, and
+/// 1.5 times if it begins 33 to 63 bytes past it (doc/adr/0053). Packets begin at a page, and blocks of malloc() of 128 KiB and
+/// more 16 bytes past one.
 [[gnu::always_inline]] inline bool is_slow_for_strings(const void* to, const void* from, std::size_t bytes) {
-#if defined(__x86_64__)
-  constexpr std::size_t fewest = 2048, page = 4096, line = 64;
-  const auto behind =
-      static_cast<std::size_t>(static_cast<const std::byte*>(to) - static_cast<const std::byte*>(from));
-  return bytes > fewest && behind % page - 1 < line - 1;
-#else
-  static_cast<void>(to), static_cast<void>(from), static_cast<void>(bytes);
-  return false;
-#endif
+  constexpr std::size_t fewest = 2048, most = 1 << 20, page = 4096, line = 64;
+  const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+  return bytes - fewest - 1 < most - fewest && past % page - 1 < line - 1 && strings_are_slow_just_past;
 }
 
 /// Copies `bytes` between ranges that do not overlap. Inline, so that a length known to the compiler becomes
@@ -49,7 +47,11 @@ void loop(void* to, const void* from, std::size_t bytes);
 
 /// Copies `bytes` between ranges that may overlap.
 [[gnu::always_inline]] inline void raw_overlapping(void* to, const void* from, std::size_t bytes) {
-  std::memmove(to, from, bytes);
+  const std::uintptr_t apart = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
+  if (is_slow_for_strings(to, from, bytes) && apart >= bytes && 0 - apart >= bytes) [[unlikely]]
+    loop(to, from, bytes);
+  else
+    std::memmove(to, from, bytes);
 }
 
 } // namespace near::copy

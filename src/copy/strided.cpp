@@ -2,35 +2,23 @@
 #include "copy/strided.h"
 
 #include "copy/copy.h"
+#include "copy/processor.h"
 #include "copy/raw.h"
 #include "copy/strided_kernel.h"
 #include "copy/strided_sets.h"
 
-#if defined(__x86_64__)
-#include <cpuid.h>
-#endif
-
 namespace near::copy {
 namespace {
-
-StoreLines store_lines_of_this_processor() {
-#if defined(__x86_64__)
-  constexpr unsigned zen5 = 26; // the family
-  unsigned signature = 0, ignored = 0;
-  if (__builtin_cpu_is("amd") != 0 && __get_cpuid(1, &signature, &ignored, &ignored, &ignored) != 0 &&
-      (signature >> 8 & 0xf) + (signature >> 20 & 0xff) == zen5)
-    return StoreLines::together;
-#endif
-  return StoreLines::in_turn;
-}
 
 std::byte* only_read(const std::byte* memory) { return const_cast<std::byte*>(memory); }
 
 const StridedKernel& kernel() { return *chosen().strided; }
 
+constexpr unsigned zen5 = 26; // the family
+
 } // namespace
 
-StoreLines store_lines = store_lines_of_this_processor();
+StoreLines store_lines = amd_family() == zen5 ? StoreLines::together : StoreLines::in_turn;
 
 CopyGrid gathering(const Grid& grid) { return kernel().gathering(grid); }
 

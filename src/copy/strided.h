@@ -116,7 +116,7 @@ enum class StoreLines {
   in_turn,  ///< a few at a time: Zen 3, and what is assumed of processors that were not measured
   together, ///< those of all stores under way: Zen 5
 };
-/// Of this processor. For tests and benchmarks it may be changed while no thread copies.
+/// Of this processor. For tests and benchmarks it may be changed before there are datatypes, which keep the functions that they have chosen.
 extern StoreLines store_lines;
 
 /// An implementation for one instruction set: it chooses by the shape.

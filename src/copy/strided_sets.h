@@ -90,7 +90,7 @@ std::size_t moves_of_lines_in_turn(const Grid& grid) {
   if (packs) return bytes == 4 || bytes == 8 ? 2 : 1;
   if (sets == 2) return 1;
   if (bytes == 4 || bytes == 8) return blocks <= most_words ? 4 : 1;
-  return bytes <= 32 && blocks <= most ? 2 : 1;
+  return bytes <= 32 && (bytes % 8 == 0 || bytes == 12) && blocks <= most ? 2 : 1;
 }
 /// How many moves each line of the blocks needs at least, and 1 if the blocks are copied one in each turn of a loop; 0 if they are copied
 /// like others.
@@ -117,7 +117,8 @@ struct Words {
 template <bool packs, class Block>
 void copy_paced(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count, moves = Block::moves(bytes);
-  const std::size_t times = (moves_of_line<packs>(grid) * lines_of(bytes) + moves - 1) / moves;
+  const std::size_t needed = moves_of_line<packs>(grid) * lines_of(bytes);
+  const std::size_t times = needed > moves ? (needed + moves - 1) / moves : 1;
   const std::ptrdiff_t stride = grid.stride;
   for (std::size_t rows = grid.rows; rows != 0; --rows, strided += grid.row_stride) {
     std::byte* block = strided;

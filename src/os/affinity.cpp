@@ -108,38 +108,47 @@ Result parse_cpus(std::string_view text, CpuSet& cpus) {
 
 bool idle_time(const CpuSet& cpus, std::uint64_t& idle_ns) {
   // A row is: cpuN user nice system idle iowait irq softirq steal ...
-  constexpr std::size_t idle = 4, steal = 8;
+  constexpr std::size_t idle = 4, iowait = 5, steal = 8;
   const std::string text = read_file("/proc/stat");
   std::uint64_t ticks = 0;
-  unsigned found = 0;
-  for (const std::string_view row : split(text, '\n')) {
-    if (!row.starts_with("cpu")) break;
-    const std::vector<std::string_view> words = words_of(row);
+  unsigned left = cpus.count();
+  for (std::size_t at = text.find("\ncpu"); at != std::string::npos && left != 0;
+       at = text.find("\ncpu", at + 1)) {
+    const std::string_view row = std::string_view(text).substr(at + 1, text.find('\n', at + 1) - at - 1);
     unsigned cpu = 0;
-    if (words.size() <= steal || !read_number(words[0].substr(3), cpu) || !cpus.has(cpu)) continue;
-    std::uint64_t idle_ticks = 0, steal_ticks = 0;
-    if (!read_number(words[idle], idle_ticks) || !read_number(words[steal], steal_ticks)) return false;
-    ticks += idle_ticks + steal_ticks;
-    ++found;
+    if (!read_number(row.substr(3), cpu) || !cpus.has(cpu)) continue;
+    const std::vector<std::string_view> words = words_of(row);
+    for (const std::size_t column : {idle, iowait, steal}) {
+      std::uint64_t of_column = 0;
+      if (words.size() <= column || !read_number(words[column], of_column)) return false;
+      ticks += of_column;
+    }
+    --left;
   }
   idle_ns = ticks * (second_ns / static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK)));
-  return found == cpus.count();
+  return left == 0;
 }
 
 Result affinity_of(std::int32_t tid, CpuSet& cpus) {
+  const int error = read_affinity(tid, cpus);
+  if (error != 0) return base::fail_system("sched_getaffinity", error);
+  return {};
+}
+
+int read_affinity(std::int32_t tid, CpuSet& cpus) {
   // The kernel refuses a mask that is shorter than its own, and does not say how long that is.
   for (std::size_t words = 16; words <= most_cpus / word_bits; words *= 2) {
     std::vector<std::uint64_t> mask(words);
     long got = syscall(SYS_sched_getaffinity, tid, words * sizeof(std::uint64_t), mask.data());
     if (got < 0 && errno == EINVAL) continue;
-    if (got < 0) return base::fail_system("sched_getaffinity", errno);
+    if (got < 0) return errno;
     CpuSet made;
     for (unsigned cpu = 0; cpu < words * word_bits; ++cpu)
       if (mask[cpu / word_bits] >> cpu % word_bits & 1) made.add(cpu);
     cpus = std::move(made);
-    return {};
+    return 0;
   }
-  return base::fail_system("sched_getaffinity", EINVAL);
+  return EINVAL;
 }
 
 Result bind_this_thread(const CpuSet& cpus) {

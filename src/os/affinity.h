@@ -39,12 +39,14 @@ private:
 /// Parses a set such as "0-3,8"; "" is the empty set. Fails with Code::invalid if the text is anything else.
 Result parse_cpus(std::string_view text, CpuSet& cpus);
 
-/// Gets the time that these processors together have been idle, or taken by a hypervisor, since the start; in nanoseconds, of which the
-/// kernel tells hundredths of a second. Returns false if it does not tell it for all of them.
+/// Gets the time for which these processors together have been idle, or taken by a hypervisor, since boot: in nanoseconds, with a resolution
+/// of 10 ms for each of them. It may go back by that much. Returns false if the kernel does not report all of these processors.
 bool idle_time(const CpuSet& cpus, std::uint64_t& idle_ns);
 
 /// Gets the processors that thread `tid` may run on; 0 is the calling thread.
 Result affinity_of(std::int32_t tid, CpuSet& cpus);
+/// The same without a failure text. Returns errno, or 0.
+int read_affinity(std::int32_t tid, CpuSet& cpus);
 /// Binds the calling thread to these processors.
 Result bind_this_thread(const CpuSet& cpus);
 /// Makes the kernel take the calling thread's private memory from the node that the thread runs on when it

@@ -1,5 +1,7 @@
 // Yields to others that want a thread's processor.
 #include "transport/competition.h"
+
+#include "base/atomic.h"
 #include "os/clock.h"
 #include "os/futex.h"
 #include "transport/job_share.h"
@@ -10,12 +12,20 @@ namespace near::transport {
 
 namespace {
 
-thread_local JobShare job_share;
+/// Whether other programs have run recently. One thread at a time asks; the others believe what was known last.
+bool others_run() {
+  static JobShare& share = *new JobShare; // never destroyed: MPI may be called from static destructors
+  static base::Atomic<std::uint32_t> asking{0}, known{0};
+  if (asking.exchange_acquire(1) != 0) return known.load_relaxed() != 0;
+  known.store_relaxed(share.others_run() ? 1 : 0);
+  asking.store_release(0);
+  return known.load_relaxed() != 0;
+}
 
 } // namespace
 
 void record_yields(LongTurns& turns, std::uint64_t took_ns, std::uint64_t now) {
-  if (took_ns >= LongTurns::long_ns && !job_share.others_run(now)) return;
+  if (took_ns >= LongTurns::long_ns && !others_run()) return;
   turns.yielded(took_ns, now);
 }
 

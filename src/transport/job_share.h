@@ -2,9 +2,11 @@
 //
 // A yield takes long if another program computes on the processor. It also takes long among many ranks of one job: some compute for a
 // while, and those that nap are served before one that yields, each time they wake. If such yields made ranks nap, as beside another
-// program (long_turns.h), their naps would make the yields of others long, and so on: with 16 ranks on two processors, a program that
-// polls took ten times as long until it ended (doc/adr/0046). So the time for which processors were busy is compared with that of the
+// program (long_turns.h), their naps would make the yields of others long, and so on: a program of 16 ranks on two processors took up to
+// ten times as long until it ended (doc/adr/0046). So the time for which processors were busy is compared with the processor time of the
 // ranks.
+//
+// All threads of a rank count as the job's. A rank in another PID namespace cannot be told from a stranger, and counts as another program.
 #pragma once
 
 #include "os/affinity.h"
@@ -14,30 +16,34 @@
 
 namespace near::transport {
 
-/// Of one thread.
+/// Of this process; called by one thread at a time.
 class JobShare {
 public:
-  /// Whether other programs than the ranks that share processors with this thread have had a sixth of the time of these processors, lately:
-  /// between two calls that were a tenth of a second to a second apart. False as long as there were none. Such a call takes a
-  /// system call for each of these ranks, and reads a file that has a row for each processor of the machine.
-  bool others_run(std::uint64_t now_ns);
+  /// Whether other programs have recently used more than a third of one of the processors that ranks share with this thread: between two
+  /// calls that were a tenth of a second, or more on large machines, to two seconds apart. False until that is known. Such a call
+  /// takes two system calls for each rank, and reads a file that has a row for each processor of the machine.
+  bool others_run();
 
-  /// For how long processors were idle, or busy with the ranks, in nanoseconds.
-  struct Times {
-    std::uint64_t idle_ns = 0, ranks_ns = 0;
+  /// What the processors did between two measurements, in nanoseconds.
+  struct Interval {
+    std::uint64_t time, idle, ranks;
   };
-  /// Whether others have had a sixth of the time of so many processors, between two measurements that are `time_ns` apart.
-  static bool others_ran(unsigned processors, std::uint64_t time_ns, Times before, Times after);
+  /// Whether others than the ranks used more than a third of a processor.
+  static bool others_ran(unsigned processors, const Interval& interval);
 
 private:
-  void find_ranks();
-  /// Returns false if they cannot be had.
-  bool measure(Times& times) const;
+  struct Rank {
+    std::int32_t pid;
+    std::uint64_t used_ns;
+  };
+  /// Measures again. Returns false if the kernel does not tell.
+  bool measure(Interval& interval);
+  /// Adds the time of a rank, as far as it has been known for, and that of its processors.
+  std::uint64_t add_rank(std::int32_t pid, const os::CpuSet& cpus, std::uint64_t time_ns);
 
-  std::vector<std::int32_t> ranks_; ///< their process IDs
+  std::vector<Rank> ranks_, before_;
   os::CpuSet processors_;
-  std::uint64_t since_ns_ = 0;
-  Times since_; ///< the times at since_ns_
+  std::uint64_t since_ns_ = 0, idle_ns_ = 0; ///< at the last measurement
   bool others_run_ = false;
 };
 

@@ -484,6 +484,17 @@ def test_every_case_runs_on_nearmpi_and_is_written_down(prefix, tmp_path):
         assert (tmp_path / plot).read_bytes().startswith(b"\x89PNG")
 
 
+def test_buffers_may_begin_anywhere_in_a_page(prefix):
+    result = compare(prefix, "--what", "latency,bandwidth", "--rounds", 1, "--sizes", "8,65536", "--offset", 24)
+    assert result.status == 0 and " failed " not in result.out, result.report()
+
+
+@pytest.mark.parametrize("offset", [4, -8, 4096])
+def test_an_offset_that_no_buffer_has_is_refused(prefix, offset):
+    result = compare(prefix, "--rounds", 1, f"--offset={offset}")
+    assert result.status == 2 and "--offset: a multiple of 8" in result.err, result.report()
+
+
 @pytest.mark.parametrize(("script", "reason"), [("echo it broke >&2; exit 7", "status 7: it broke"),
                                                 ("sleep 1000", "ended after")])
 def test_a_launcher_that_fails_or_hangs_is_reported_in_every_round(prefix, tmp_path, script, reason):

@@ -111,7 +111,7 @@ def test_a_run_on_machines_is_started_by_the_laboratory(monkeypatch):
     monkeypatch.setattr(runner.harness, "Running", Running)
     laboratory = SimpleNamespace(command=lambda library, case, ranks, arguments: ["there", case.name, ranks],
                                  variables=lambda: {"BENCH_MACHINES": "both"})
-    options = SimpleNamespace(laboratory=laboratory, cores=[0, 1], time_limit=None, budget=25, variants=["reused"], sizes=[8])
+    options = SimpleNamespace(laboratory=laboratory, cores=[0, 1], time_limit=None, budget=25, variants=["reused"], sizes=[8], offset=0)
     values, _, reason = runner.once(NEAR, NET_CASES["net launch"], 16, options)
     assert started[0][0] == ["there", "net launch", 16] and started[0][1]["BENCH_MACHINES"] == "both"
     assert values == [("net launch", "-", 0, 1.5)] and reason is None
