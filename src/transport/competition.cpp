@@ -16,9 +16,9 @@ namespace {
 bool others_run() {
   static JobShare& share = *new JobShare; // never destroyed: MPI may be called from static destructors
   static base::Atomic<std::uint32_t> asking{0}, known{0};
-  if (asking.exchange_acquire(1) != 0) return known.load_relaxed() != 0;
+  if (asking.exchange_acquire(1) != 0) return known.load_relaxed() != 0; // SYNC: job-share
   known.store_relaxed(share.others_run() ? 1 : 0);
-  asking.store_release(0);
+  asking.store_release(0); // SYNC: job-share
   return known.load_relaxed() != 0;
 }
 

@@ -6,7 +6,7 @@
 // ten times as long until it ended (doc/adr/0046). So the time for which processors were busy is compared with the processor time of the
 // ranks.
 //
-// All threads of a rank count as the job's. A rank in another PID namespace cannot be told from a stranger, and counts as another program.
+// All threads of a rank count as the job's. A rank in another PID namespace cannot be told from other processes, and counts as another program.
 #pragma once
 
 #include "os/affinity.h"
