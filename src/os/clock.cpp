@@ -18,8 +18,6 @@ std::uint64_t time_of(clockid_t clock) {
 
 std::uint64_t monotonic_ns() { return time_of(CLOCK_MONOTONIC); }
 
-std::uint64_t thread_cpu_ns() { return time_of(CLOCK_THREAD_CPUTIME_ID); }
-
 std::uint64_t process_cpu_ns(std::int32_t pid) {
   clockid_t clock{};
   return clock_getcpuclockid(pid, &clock) == 0 ? time_of(clock) : 0;

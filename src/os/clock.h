@@ -12,8 +12,6 @@ inline constexpr std::uint64_t millisecond_ns = 1'000'000, second_ns = 1'000'000
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t monotonic_ns();
 
-/// The processor time that the calling thread has used, in nanoseconds.
-std::uint64_t thread_cpu_ns();
 /// The processor time that all threads of process `pid` have used, in nanoseconds; 0 if it has ended, or is in another namespace.
 std::uint64_t process_cpu_ns(std::int32_t pid);
 

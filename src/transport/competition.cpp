@@ -8,16 +8,20 @@
 #include "transport/long_turns.h"
 #include "transport/registry.h"
 
+#include <new>
+
 namespace near::transport {
 
 namespace {
 
 /// Whether other programs have run recently. One thread at a time asks; the others believe what was known last.
 bool others_run() {
-  static JobShare& share = *new JobShare; // never destroyed: MPI may be called from static destructors
+  static JobShare* const share =
+      new (std::nothrow) JobShare; // never destroyed: MPI may be called from static destructors
   static base::Atomic<std::uint32_t> asking{0}, known{0};
+  if (share == nullptr) return false;
   if (asking.exchange_acquire(1) != 0) return known.load_relaxed() != 0; // SYNC: job-share
-  known.store_relaxed(share.others_run() ? 1 : 0);
+  known.store_relaxed(share->others_run() ? 1 : 0);
   asking.store_release(0); // SYNC: job-share
   return known.load_relaxed() != 0;
 }

@@ -36,15 +36,16 @@ private:
     std::int32_t pid;
     std::uint64_t used_ns;
   };
-  /// Measures again. Returns false if the kernel does not tell.
+  /// Measures again. Returns false if the kernel does not report the times, or if these are other processors than before.
   bool measure(Interval& interval);
-  /// Adds the time of a rank, as far as it has been known for, and that of its processors.
+  /// Notes the processor time of a rank. Returns what it has used since the last measurement: 0 if it was not known then, and no more
+  /// than its processors had.
   std::uint64_t add_rank(std::int32_t pid, const os::CpuSet& cpus, std::uint64_t time_ns);
 
   std::vector<Rank> ranks_, before_;
   os::CpuSet processors_;
   std::uint64_t since_ns_ = 0, idle_ns_ = 0; ///< at the last measurement
-  bool others_run_ = false;
+  bool others_run_ = false;                  ///< in the last interval
 };
 
 } // namespace near::transport
