@@ -169,7 +169,7 @@ Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<A
     for (const std::string_view line : os::split(answer.errors, '\n'))
       all.complaints += base::format("near: machine {}: {}\n", name, base::printable(line));
     all.status = std::max(all.status, answer.status);
-    all.any = all.any || answer.status == 0;
+    all.complete = all.complete && !answer.output.empty();
   }
   return all;
 }
@@ -179,8 +179,7 @@ std::optional<int> repeat(const Repetition& how) {
   if (!rounds.open(how.launcher).ok()) return complain();
   for (;;) {
     const Combined all = how.ask();
-    constexpr double grace_s = 1; // parts end before mpiexec, which writes the rest of their output
-    if (!how.once && rounds.ends_within(all.any ? 0 : grace_s)) break; // while they were asked
+    if (!how.once && rounds.ends_within(all.complete ? 0 : grace_s)) break; // while they were asked
     if (!how.show(all).ok()) return complain();
     std::fputs(all.complaints.c_str(), stderr);
     if (how.once || all.status == how.last_status) return all.status;

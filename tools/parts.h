@@ -34,10 +34,13 @@ std::vector<Answer> ask(const std::vector<segment::JobPart>& parts, const std::v
 /// What they have printed, each after the name of its machine.
 struct Combined {
   std::string text, complaints;
-  int status = 0;   ///< the highest one
-  bool any = false; ///< some part has answered without a complaint
+  int status = 0;       ///< the highest one
+  bool complete = true; ///< all parts have answered
 };
 Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers);
+
+/// How long to wait for the end of mpiexec if a part does not answer: parts end before mpiexec, which writes the rest of their output.
+constexpr double grace_s = 1;
 
 /// Questions to all parts until the job ends.
 struct Repetition {

@@ -6,6 +6,7 @@
 #include "os/signals.h"
 #include "place/viewer.h"
 #include "tools/placing.h"
+#include "tools/rounds.h"
 
 #include <algorithm>
 #include <csignal>
@@ -31,6 +32,7 @@ private:
   void look_after_it();
   base::Result sample();
   base::Result sample_machines();
+  bool job_ends();
   base::Result sample_here();
   int judge_best();
 
@@ -47,6 +49,7 @@ private:
       viewer_; ///< of the job among its processes, if job_; of the program otherwise
   bool job_ = false;
   std::vector<segment::JobPart> parts_; ///< of its job on several machines
+  std::int32_t mpiexec_ = 0;            ///< which has published them
   place::Snapshot best_;
   Whole best_whole_;
   place::Weight weight_; ///< of best_whole_
@@ -104,7 +107,7 @@ base::Result Program::sample_machines() {
     parts_.clear(); // the job has ended; the program may start another
     return {};
   }
-  if (options_.watch && !ended_) {
+  if (options_.watch && !ended_ && (whole.all.complete || !job_ends())) {
     NEAR_TRY(show(options_, whole, output_));
     std::fputs(whole.all.complaints.c_str(), stderr);
     if (whole.all.status == assertion_status) asserted_ = assertion_status;
@@ -113,6 +116,18 @@ base::Result Program::sample_machines() {
   weight_ = weight;
   best_whole_ = std::move(whole);
   return {};
+}
+
+/// Whether mpiexec ends within the time that it may outlive the parts of its job.
+bool Program::job_ends() {
+  constexpr double step_s = 0.02;
+  Rounds rounds;
+  if (!rounds.open(mpiexec_).ok()) return true;
+  for (double waited_s = 0; waited_s < grace_s && !ended_; waited_s += step_s) {
+    if (rounds.ends_within(step_s)) return true;
+    look_after_it();
+  }
+  return ended_;
 }
 
 base::Result Program::sample_here() {
@@ -134,8 +149,10 @@ base::Result Program::sample_here() {
 base::Result Program::sample() {
   auto processes = os::descendants_of(child_);
   processes.insert(processes.begin(), child_);
-  for (auto pid = processes.begin(); parts_.empty() && pid != processes.end(); ++pid)
+  for (auto pid = processes.begin(); parts_.empty() && pid != processes.end(); ++pid) {
     parts_ = segment::parts_of(*pid);
+    mpiexec_ = *pid;
+  }
   if (!parts_.empty()) return sample_machines();
   if (!job_) viewer_ = find_viewer(processes, job_);
   return sample_here();

@@ -93,13 +93,15 @@ def test_the_page_shows_all_machines(held, browse, tmp_path):
 @pytest.fixture
 def placed(two, prefix, compiled, tmp_path):
     """placed(option, ...): `near place` with these options, which starts a job of four ranks on two machines. The job goes on when near has
-    asked each machine twice since its ranks wait.
+    asked each machine twice since its ranks wait; with `unequal`, also when m2 has answered that its part has ended.
     """
 
-    def run(*options):
-        asked = tmp_path / "asked"
+    def run(*options, unequal=False):
+        asked, ends, ended = (tmp_path / name for name in ("asked", "ends", "ended"))
         shell = tmp_path / "shell"
-        shell.write_text(f'#!/bin/sh\ncase "$2" in *near*) {two.shell} "$@"; code=$?; echo $1 >> {asked}; exit $code ;; esac\n'
+        shell.write_text(f'#!/bin/sh\ncase "$2" in *near*)\n'
+                         f'  [ $1 = m1 ] || [ ! -e {ends} ] || {{ echo "near: it has ended" >&2; touch {ended}; exit 1; }}\n'
+                         f'  {two.shell} "$@"; code=$?; echo $1 >> {asked}; exit $code ;; esac\n'
                          f'exec {two.shell} "$@"\n')
         shell.chmod(0o755)
         asked.touch()
@@ -114,6 +116,11 @@ def placed(two, prefix, compiled, tmp_path):
             while any(asked.read_text().split().count(name) < before.count(name) + 2 for name in ("m1", "m2")):
                 assert time.monotonic() < deadline, asked.read_text()
                 time.sleep(0.05)
+            if unequal:
+                ends.touch()
+            while unequal and not ended.exists():
+                assert time.monotonic() < deadline, asked.read_text()
+                time.sleep(0.01)
             return job.finish(30, "go on\n")
         finally:
             harness.end_all(job.mark)
@@ -140,6 +147,14 @@ def test_a_job_that_place_starts_is_one_document(placed, tmp_path):
     documents = [json.loads(line) for line in output.read_text().splitlines()]
     whole = [each["machines"] for each in documents if "machines" in each]
     assert len(whole) >= 2 and [each["machine"] for each in whole[0]] == ["m1", "m2"], result.report()
+
+
+def test_a_part_that_ends_before_mpiexec_is_not_missed(placed, tmp_path):
+    output = tmp_path / "place.json"
+    result = placed("--json", "--output", output, "--watch", "--interval", "0.1", unequal=True)
+    assert result.status == 0 and result.err == "", result.report()
+    samples = [json.loads(line) for line in output.read_text().splitlines()]
+    assert all([each["machine"] for each in sample["machines"]] == ["m1", "m2"] for sample in samples if "machines" in sample), result.report()
 
 
 def test_info_shows_each_machine(held):
