@@ -99,6 +99,12 @@ PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
   return taken;
 }
 
+void PacketPool::add_for_trains(std::uint32_t packets) {
+  const std::uint32_t enough = std::min(reserve + several_trains * packets, enough_for_trains);
+  for (int added = 0; added < 2 && count_ < enough; ++added)
+    if (!grow()) return;
+}
+
 bool PacketPool::has_long_turn(std::uint64_t on_their_way) const {
   return on_their_way >= many_bytes && count_ >= packets_in_long_turn();
 }

@@ -60,6 +60,9 @@ public:
   /// Takes a packet for a train, as for an eager message, but never adds one: a train would wait for many system
   /// calls. The result converts to false if there is none.
   Taken take_for_train(bool in_stream);
+  /// Call after a train of so many packets found none, if its message has to wait for a process that shares the processor: adds up to
+  /// two packets, until there are enough for several such trains.
+  void add_for_trains(std::uint32_t packets);
   /// Takes a packet for a fragment: the next free one outside the reserve (if many bytes are on their way to the
   /// receiver, one of the first packets), otherwise any free one of the reserve. The result converts to false if there is
   /// none.
@@ -112,6 +115,9 @@ private:
   static constexpr std::uint64_t many_bytes = 2u << 20, long_turn = 1u << 20;
   /// With this many, they add packets until there are enough for that: it gains them a sixth of their time.
   static constexpr std::uint64_t adds_packets = 4u << 20;
+
+  /// Packets are added for so many trains under way, but no more than small jobs with a processor for each rank start with.
+  static constexpr std::uint32_t several_trains = 4, enough_for_trains = 64;
 
   static constexpr std::uint64_t longest_run = 64u << 10;
 

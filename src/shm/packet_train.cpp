@@ -14,7 +14,8 @@
 // sending itself, or is busy with earlier trains, a part is up to eight packets: each part costs a hand-over (doc/adr/0028).
 //
 // While messages go one way, trains are short (longest_in_stream): a sender that gets far ahead of its receiver takes space in
-// the caches from it, where the answer to an RTS would hold it back.
+// the caches from it, where the answer to an RTS would hold it back. Where ranks share processors, that answer takes a turn of the
+// other rank, so all trains have the same limit (longest_in_turns), and packets are added for several of them.
 //
 // A train leaves only if the pair's lane has slots for all of it, and nothing else is sent meanwhile. So its parts follow
 // each other, and at most one train is arriving from each peer.
@@ -135,8 +136,13 @@ void finish(Transfer& transfer) {
   transfer.done(transfer, MPI_SUCCESS);
 }
 
+std::uint64_t longest_to(const Peer& peer) {
+  if (engine().oversubscribed) return longest_in_turns;
+  return peer.kept.are_answered() ? longest_train : longest_in_stream;
+}
+
 bool may_leave(const Peer& peer, const Envelope& envelope, const Buffer& buffer) {
-  if (envelope.bytes > longest_in_stream && !peer.kept.are_answered()) return false;
+  if (envelope.bytes > longest_to(peer)) return false;
   // Pending messages go first, and one of them may end the use of the lane.
   if (!peer.lane_open || !peer.pending.empty() || peer.row == engine().row || !may_be_pipelined())
     return false;

@@ -45,6 +45,12 @@ void wake_those_without_packets(Peer& owner) {
   });
 }
 
+/// What take_packets() returns if there are too few.
+[[gnu::cold]] bool miss_packets(std::size_t packets) {
+  if (engine().oversubscribed) engine().packets.add_for_trains(static_cast<std::uint32_t>(packets));
+  return false;
+}
+
 /// Returns a run to its owner.
 void return_run(Peer& from, const PacketReference& reference) {
   if (reference.is_receivers) return engine().packets.put_back_run({reference.packet, reference.generation});
@@ -89,7 +95,7 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   const std::size_t most_kept = bytes <= peer.packet_bytes ? peer.kept.count() : 0;
   const std::size_t from_kept = std::min(most_kept, packets.size());
   const std::span<OutgoingPacket> own = packets.subspan(from_kept);
-  if (own.size() > engine().packets.count() - PacketPool::reserve) return false;
+  if (own.size() > engine().packets.count() - PacketPool::reserve) return miss_packets(packets.size());
   const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -97,7 +103,7 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
     if (own[i]) continue;
     while (i-- > 0) put_back(peer, own[i]);
     peer.sequence_at_send = before;
-    return false;
+    return miss_packets(packets.size());
   }
   std::array<PacketReference, KeptPackets::most> kept;
   peer.kept.pop(std::span(kept).first(from_kept));

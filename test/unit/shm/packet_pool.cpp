@@ -118,10 +118,23 @@ TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   EXPECT_TRUE(pool_.take(4096, answered));
 }
 
+TEST_F(Pool, trains_without_packets_add_two_until_there_are_enough_for_several) {
+  for (int i = 0; i < 10; ++i) pool_.add_for_trains(4);
+  EXPECT_EQ(pool_.count(), first_packets) << "there are enough for four trains of four packets";
+  pool_.add_for_trains(8);
+  EXPECT_EQ(pool_.count(), first_packets + 2);
+  EXPECT_TRUE(is_populated(first_packets + 1));
+  for (int i = 0; i < 100; ++i) pool_.add_for_trains(8);
+  EXPECT_EQ(pool_.count(), PacketPool::reserve + 4 * 8);
+  for (int i = 0; i < 100; ++i) pool_.add_for_trains(32);
+  EXPECT_EQ(pool_.count(), 64u) << "as many as small jobs with a processor for each rank start with";
+}
+
 TEST_F(Pool, packets_without_memory_are_not_added) {
   // The memory behind the first packets cannot be populated.
   munmap(memory_ + first_packets * packet_bytes, (most - first_packets) * packet_bytes);
   for (int i = 0; i < 100; ++i) exhaust();
+  pool_.add_for_trains(16);
   EXPECT_EQ(pool_.count(), first_packets);
 }
 

@@ -32,7 +32,8 @@ public:
   }
   void meet() { pthread_barrier_wait(&barrier_); }
 
-  std::atomic<int> lanes{0}; ///< that are open
+  std::atomic<int> lanes{0};         ///< that are open
+  std::atomic<bool> has_left{false}; ///< rank 0's last train
 
 private:
   MeetingPoint() {
@@ -53,21 +54,24 @@ std::vector<unsigned char> bytes_of(std::uint32_t rank, int number, std::size_t 
 
 shm::Peer& other_of(std::uint32_t rank) { return static_cast<shm::Peer&>(peer(1 - rank)); }
 
-void send_train(std::uint32_t rank, int number, std::size_t bytes = train_bytes) {
+bool try_to_send_train(std::uint32_t rank, int number, std::size_t bytes) {
   auto data = bytes_of(rank, number, bytes);
-  require(transport::try_send_eager(other_of(rank), {7, 0, number, data.size()},
-                                    byte_buffer(data.data(), data.size())),
-          "a train leaves");
+  return transport::try_send_eager(other_of(rank), {7, 0, number, data.size()},
+                                   byte_buffer(data.data(), data.size()));
+}
+
+void send_train(std::uint32_t rank, int number, std::size_t bytes = train_bytes) {
+  require(try_to_send_train(rank, number, bytes), "a train leaves");
 }
 
 /// Receives a train in a buffer for it, and checks it. Returns in how many parts it came.
-std::uint32_t take_train(std::uint32_t rank, int number) {
+std::uint32_t take_train(std::uint32_t rank, int number, std::size_t bytes = train_bytes) {
   shm::Peer& other = other_of(rank);
   const std::uint32_t before = other.receive.expected_sequence;
   wait_for([] { return !announced.empty(); });
   AnnouncedTrain train = announced.front();
   announced.pop_front();
-  std::vector<unsigned char> data(train_bytes);
+  std::vector<unsigned char> data(bytes);
   static bool finished;
   finished = false;
   transport::Transfer transfer;
@@ -79,7 +83,7 @@ std::uint32_t take_train(std::uint32_t rank, int number) {
                             transfer),
           "accepted");
   wait_for([] { return finished; });
-  require(data == bytes_of(1 - rank, number), "a train brings its bytes");
+  require(data == bytes_of(1 - rank, number, bytes), "a train brings its bytes");
   return other.receive.expected_sequence - before;
 }
 
@@ -108,13 +112,14 @@ void open_lane(std::uint32_t rank, MeetingPoint& point) {
 
 /// Runs body(rank, meeting point) as two ranks between which trains can travel.
 template <class Body>
-void run_pair(Body body) {
+void run_pair(Body body, const Environment& environment = {}) {
   MeetingPoint& point = MeetingPoint::make();
-  run_ranks(2, [&](std::uint32_t rank) {
+  const auto run = [&](std::uint32_t rank) {
     register_handlers();
     open_lane(rank, point);
     body(rank, point);
-  });
+  };
+  run_ranks(2, run, environment);
 }
 
 TEST(Packet_trains, that_cross_come_in_one_part) {
@@ -221,6 +226,42 @@ TEST(Packet_trains, that_answer_a_short_message_have_a_part_for_each_packet) {
       if (rank == 0) require(take_train(rank, number) == packets_of_train, "the client waits for its answer");
     }
   });
+}
+
+constexpr std::size_t longest_in_turns = 256u << 10;
+
+TEST(Packet_trains, that_nothing_answers_are_long_where_ranks_share_processors) {
+  run_pair([](std::uint32_t rank, MeetingPoint& point) {
+    for (int number = 0; number < 16; ++number) {
+      shm::engine().oversubscribed = number >= 8;
+      if (rank == 0) point.has_left = try_to_send_train(rank, number, longest_in_turns);
+      point.meet();
+      if (number >= 4)
+        require(point.has_left == (number >= 8), "long trains leave if ranks share processors");
+      if (rank == 1 && point.has_left) take_train(rank, number, longest_in_turns);
+      point.meet();
+    }
+    require(rank != 0 || !try_to_send_train(rank, 16, longest_in_turns + 1), "but longer ones do not");
+  });
+}
+
+TEST(Packet_trains, that_find_no_packets_add_some_where_ranks_share_processors) {
+  const Environment few_packets = {{"NEAR_PACKETS", "32"}};
+  constexpr int trains = 3; // the packets from the beginning hold one
+  run_pair(
+      [](std::uint32_t rank, MeetingPoint& point) {
+        const auto& packets = shm::engine().packets;
+        shm::engine().oversubscribed = true;
+        for (int number = 0; rank == 0 && number < trains; ++number)
+          for (std::uint32_t before = packets.count(); !try_to_send_train(rank, number, longest_in_turns);
+               before = packets.count())
+            require(packets.count() == before + 2,
+                    "each attempt adds two packets, so the train leaves in the end");
+        point.meet();
+        for (int number = 0; rank == 1 && number < trains; ++number)
+          take_train(rank, number, longest_in_turns);
+      },
+      few_packets);
 }
 
 } // namespace
