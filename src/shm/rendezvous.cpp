@@ -25,6 +25,7 @@ namespace near::shm {
 namespace {
 
 constexpr int no_memory = MPI_ERR_NO_MEM;
+constexpr std::size_t longest = rts_sizes.size() - 1; ///< the index of the longest descriptors
 
 /// Allocates more descriptors in our arena: as many pages as there are already, within bounds, because
 /// allocating one page costs as much as many messages. Descriptors are never freed, so the descriptor of an
@@ -33,7 +34,7 @@ Result grow_rts(std::size_t size) {
   Engine& self = engine();
   void* made = nullptr;
   constexpr std::size_t most = 16;
-  std::size_t pages = std::clamp<std::size_t>(self.rts_pages[size], 1, most);
+  std::size_t pages = std::clamp<std::size_t>(self.rts_pages[size], 1, size == longest ? 1 : most);
   Result grown = memory::allocate_pages(pages, made);
   if (!grown.ok() && pages > 1) grown = memory::allocate_pages(pages = 1, made);
   if (!grown.ok())
@@ -47,15 +48,27 @@ Result grow_rts(std::size_t size) {
   return {};
 }
 
-/// Takes a free descriptor of this size, or of the other size if there is no memory, and sets `size` to its
+/// The size of the descriptor for a message: the smallest one that has space for it, if any has. Of the longest ones, which are
+/// pages, there are at most `most_pages`; they hold what the receiver would otherwise copy by a system call.
+std::size_t size_for(std::uint64_t bytes) {
+  constexpr std::size_t most_pages = 64;
+  const Engine& self = engine();
+  std::size_t size = 0;
+  while (size <= longest && bytes > rts_capacity(size)) ++size;
+  if (size > longest) return 0;
+  return size == longest && self.free_rts[size].empty() && self.rts_pages[size] >= most_pages ? 0 : size;
+}
+
+/// Takes a free descriptor of this size, or of another size if there is no memory, and sets `size` to its
 /// size.
 Result take_rts(std::size_t& size, RtsDescriptor*& taken) {
   auto& free = engine().free_rts;
   if (free[size].empty()) {
-    Result grown = grow_rts(size);
-    if (!grown.ok()) {
-      size = 1 - size;
-      if (free[size].empty()) return grown;
+    if (Result grown = grow_rts(size); !grown.ok()) {
+      const auto other =
+          std::find_if(free.begin(), free.end(), [](const auto& each) { return !each.empty(); });
+      if (other == free.end()) return grown;
+      size = static_cast<std::size_t>(other - free.begin());
     }
   }
   taken = free[size].back();
@@ -222,7 +235,7 @@ Result reserve_rts() { return grow_rts(0); }
 
 Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Transfer& transfer) {
   Engine& self = engine();
-  std::size_t size = envelope.bytes > rts_capacity(0) && envelope.bytes <= rts_capacity(1) ? 1 : 0;
+  std::size_t size = size_for(envelope.bytes);
   RtsDescriptor* taken = nullptr;
   NEAR_TRY(take_rts(size, taken));
   RtsDescriptor& descriptor = *taken;

@@ -134,7 +134,7 @@ struct LaneGrant {
 /// Lies in the sender's region, followed by space for a short message.
 using RtsDescriptor = queue::RtsDescriptor<>;
 /// The sizes of descriptors in bytes, including that space.
-inline constexpr std::array<std::size_t, 2> rts_sizes = {128, 512};
+inline constexpr std::array<std::size_t, 3> rts_sizes = {128, 512, 4096};
 constexpr std::size_t rts_capacity(std::size_t size) { return rts_sizes[size] - sizeof(RtsDescriptor); }
 
 } // namespace near::shm

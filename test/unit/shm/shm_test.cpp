@@ -285,9 +285,10 @@ TEST(Shm, a_message_in_memory_of_the_segment_is_loaded_directly) {
 TEST(Shm, a_short_rendezvous_message_is_loaded_from_behind_its_descriptor) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();
-    // The least and the most bytes for both sizes of descriptors; more messages than a page has descriptors.
-    const std::vector<std::size_t> lengths = {1, 64, 65, 448};
-    constexpr std::size_t times = 40;
+    // The least and the most bytes for each size of descriptors; more messages than a page has descriptors, but not more than
+    // there may be of the longest descriptors.
+    const std::vector<std::size_t> lengths = {1, 64, 65, 448, 449, 4032};
+    constexpr std::size_t times = 32;
     static std::size_t finished;
     finished = 0;
     std::deque<Transfer> transfers(lengths.size() * times);
@@ -321,6 +322,45 @@ TEST(Shm, a_short_rendezvous_message_is_loaded_from_behind_its_descriptor) {
     if (rank == 1) return;
     wait_for([&] { return finished == transfers.size(); });
     require(transport::own_traffic(segment::Path::direct).bytes == bytes, "path");
+  });
+}
+
+TEST(Shm, the_longest_descriptors_are_few_and_used_again) {
+  run_ranks(2, [](std::uint32_t rank) {
+    register_handlers();
+    constexpr std::size_t length = 4000, at_once = 100, most = 64, rounds = 3;
+    static std::size_t finished;
+    const auto data = pattern(length, 5);
+    for (std::size_t round = 1; round <= rounds; ++round) {
+      finished = 0;
+      std::deque<Transfer> transfers(at_once);
+      for (Transfer& transfer : transfers) {
+        transfer.done = [](Transfer&, int error) {
+          require(error == MPI_SUCCESS, "transfer error");
+          ++finished;
+        };
+        if (rank == 1) continue;
+        auto* const at = const_cast<unsigned char*>(data.data());
+        require(transport::send_rts(peer(1), {7, 0, 1, length}, byte_buffer(at, length), transfer).ok(),
+                "RTS");
+      }
+      if (rank == 1)
+        wait_for([] { return rts_inbox.size() == at_once; }); // so that all are under way at once
+      for (std::size_t i = 0; rank == 1 && i < at_once; ++i) {
+        auto received = rts_inbox.front();
+        rts_inbox.pop_front();
+        std::vector<unsigned char> in(length);
+        require(transport::accept(*received.from, received.header, length, byte_buffer(in.data(), length),
+                                  transfers[i]),
+                "accept");
+        wait_for([&] { return finished > i; });
+        require(in == data, "data");
+      }
+      wait_for([] { return finished == at_once; });
+      if (rank == 0)
+        require(transport::own_traffic(segment::Path::direct).messages == round * most,
+                "the others go otherwise");
+    }
   });
 }
 
