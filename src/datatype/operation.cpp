@@ -205,13 +205,15 @@ void combine(const Operation& operation, const void* first, const void* second, 
   if (count == 0) return;
   switch (operation.builtin) {
   case Builtin::user:
-  case Builtin::minimum_location:
-  case Builtin::maximum_location:
   case Builtin::replace:
   case Builtin::no_op:
     if (out != second)
       copy({const_cast<void*>(second), count, &type}, {out, count, &type}, count * type.size);
     reduce(operation, first, out, count, type);
+    return;
+  case Builtin::minimum_location:
+  case Builtin::maximum_location:
+    pair_kernel(operation.builtin, type.pair)(first, second, out, count);
     return;
   default:
     if (Kernel kernel = find_kernel(operation.builtin, type.basic)) kernel(first, second, out, count);
@@ -228,9 +230,7 @@ void reduce(const Operation& operation, const void* in, void* inout, MPI_Count c
       call_user<int>(operation.function, in, inout, count, type);
     return;
   case Builtin::minimum_location:
-  case Builtin::maximum_location:
-    reduce_pairs(operation.builtin, type.pair, type.extent, in, inout, count);
-    return;
+  case Builtin::maximum_location: pair_kernel(operation.builtin, type.pair)(in, inout, inout, count); return;
   case Builtin::replace:
     copy({const_cast<void*>(in), count, &type}, {inout, count, &type}, count * type.size);
     return;

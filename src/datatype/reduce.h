@@ -18,9 +18,8 @@ Kernel find_kernel(Builtin builtin, Basic basic);
 Kernel arithmetic_kernel(Builtin builtin, Basic basic); ///< sum, product, minimum, maximum
 Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical operations
 
-/// minimum_location and maximum_location on pairs `extent` bytes apart.
-void reduce_pairs(Builtin builtin, const PairIndex& pair, MPI_Count extent, const void* in, void* inout,
-                  MPI_Count n);
+/// The kernel of minimum_location or maximum_location on a predefined type of pairs.
+Kernel pair_kernel(Builtin builtin, const PairIndex& pair);
 
 /// Whether vector instructions compute with the type.
 template <class T>

@@ -3,8 +3,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <cstring>
+#include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 namespace near::datatype {
@@ -62,6 +66,73 @@ TEST(InstructionSets, every_instruction_set_gives_the_same_bits) {
   }
   use_instruction_set(best_instruction_set());
   if (best_instruction_set() != InstructionSet::baseline) EXPECT_GT(compared, 1000);
+}
+
+/// Pairs of few different values, which are often equal, and NaNs where there are any.
+template <class Value, class Index>
+void check_pairs(Basic value, Basic index, std::mt19937& random) {
+  struct Pair {
+    Value value;
+    Index index;
+  };
+  const auto any_pair = [&random] {
+    Pair pair;
+    std::memset(&pair, static_cast<int>(random() % 256), sizeof pair); // the bytes between are not part of it
+    pair.value = static_cast<Value>(static_cast<int>(random() % 4) - 2);
+    if (std::is_floating_point_v<Value> && random() % 8 == 0)
+      pair.value = std::numeric_limits<Value>::quiet_NaN();
+    if (std::is_floating_point_v<Value> && random() % 8 == 0) pair.value = static_cast<Value>(-0.0);
+    pair.index = static_cast<Index>(static_cast<int>(random() % 5) - 2);
+    return pair;
+  };
+  const auto put = [](std::byte* at, const Pair& pair) {
+    store(at, pair.value);
+    store(at + offsetof(Pair, index), pair.index);
+  };
+  for (Builtin builtin : {Builtin::minimum_location, Builtin::maximum_location})
+    for (MPI_Count count : counts)
+      for (std::size_t shift : {std::size_t{0}, std::size_t{1}, std::size_t{24}}) {
+        const std::size_t bytes = static_cast<std::size_t>(count) * sizeof(Pair);
+        std::vector<std::byte> first(shift + bytes), second(shift + bytes),
+            out(shift + bytes, std::byte{0x5a}), expected = out;
+        for (std::size_t at = shift; at < shift + bytes; at += sizeof(Pair)) {
+          const Pair x = any_pair(), y = any_pair();
+          std::memcpy(first.data() + at, &x, sizeof x);
+          std::memcpy(second.data() + at, &y, sizeof y);
+          const bool wins = builtin == Builtin::minimum_location ? x.value < y.value : y.value < x.value,
+                     loses = builtin == Builtin::minimum_location ? y.value < x.value : x.value < y.value;
+          Pair result = wins ? x : y;
+          if (!wins && !loses) result.index = std::min(x.index, y.index);
+          put(expected.data() + at, result);
+        }
+        const Kernel kernel = pair_kernel(builtin, {value, index, offsetof(Pair, index)});
+        kernel(first.data() + shift, second.data() + shift, out.data() + shift, count);
+        ASSERT_EQ(out, expected) << "value type " << static_cast<int>(value) << ", " << count << " pairs";
+        std::vector<std::byte> within = second;
+        for (std::size_t at = shift; at < shift + bytes; at += sizeof(Pair)) {
+          Pair result;
+          std::memcpy(&result, expected.data() + at, sizeof result);
+          put(second.data() + at, result);
+        }
+        kernel(first.data() + shift, within.data() + shift, within.data() + shift, count);
+        ASSERT_EQ(within, second);
+      }
+}
+
+TEST(InstructionSets, locations_are_those_of_the_standard) {
+  std::mt19937 random(21);
+  for (InstructionSet set : {InstructionSet::baseline, InstructionSet::avx2, InstructionSet::avx512}) {
+    use_instruction_set(set);
+    check_pairs<float, int>(Basic::float32, Basic::int32, random);
+    check_pairs<double, int>(Basic::float64, Basic::int32, random);
+    check_pairs<std::int64_t, int>(Basic::int64, Basic::int32, random);
+    check_pairs<int, int>(Basic::int32, Basic::int32, random);
+    check_pairs<std::int16_t, int>(Basic::int16, Basic::int32, random);
+    check_pairs<long double, int>(Basic::float80, Basic::int32, random);
+    check_pairs<float, float>(Basic::float32, Basic::float32, random);
+    check_pairs<double, double>(Basic::float64, Basic::float64, random);
+  }
+  use_instruction_set(best_instruction_set());
 }
 
 } // namespace
