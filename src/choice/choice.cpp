@@ -163,6 +163,13 @@ bool longest_parts(const Facts& facts) {
   if (have_processors(facts)) return facts.bytes >= (4 << 20) / facts.size;
   return facts.size > 2 && facts.bytes * (facts.size - 1) >= 7 << 17;
 }
+/// Messages also for recorded calls of many ranks that share processors: such a call publishes few chunks in a turn of its rank, so that
+/// long blocks take many turns. Measured on two processors with 4 to 16 ranks (doc/adr/0024).
+bool exchange_of_messages(const Facts& facts) {
+  if (facts.recorded && facts.shared_processors != 0)
+    return facts.size > 4 && facts.bytes >= (1 << 20) / facts.size;
+  return long_exchange(facts);
+}
 bool longest_exchange(const Facts& facts) {
   return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
 }

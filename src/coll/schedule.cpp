@@ -184,9 +184,11 @@ bool Schedule::may_advance() const {
 }
 
 /// Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
+constexpr Number most_ahead_of_reads = 2;
+
 bool Schedule::may_attempt_early() const {
   return next_ >= turn_ && (area_call_->may_publish() || area_call_->is_turn()) &&
-         area_call_->published() <= area_call_->finished() + chunks_ahead();
+         area_call_->published() <= area_call_->finished() + std::min(chunks_ahead(), most_ahead_of_reads);
 }
 
 /// Does the step if it need not wait. True if it has been done, now or before.
