@@ -120,11 +120,11 @@ base::Result Program::sample_machines() {
 
 /// Whether mpiexec ends within the time that it may outlive the parts of its job.
 bool Program::job_ends() {
-  constexpr double step_s = 0.02;
+  constexpr int steps = 50;
   Rounds rounds;
   if (!rounds.open(mpiexec_).ok()) return true;
-  for (double waited_s = 0; waited_s < grace_s && !ended_; waited_s += step_s) {
-    if (rounds.ends_within(step_s)) return true;
+  for (int step = 0; step < steps && !ended_; ++step) {
+    if (rounds.ends_within(grace_s / steps)) return true;
     look_after_it();
   }
   return ended_;
