@@ -177,9 +177,11 @@ Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<A
 std::optional<int> repeat(const Repetition& how) {
   Rounds rounds;
   if (!rounds.open(how.launcher).ok()) return complain();
-  for (;;) {
+  for (bool was_complete = true;;) {
     const Combined all = how.ask();
-    if (!how.once && rounds.ends_within(all.complete ? 0 : grace_s)) break; // while they were asked
+    const bool may_end = was_complete && !all.complete && all.status != how.last_status;
+    was_complete = all.complete;
+    if (!how.once && rounds.ends_within(may_end ? grace_s : 0)) break; // while they were asked
     if (!how.show(all).ok()) return complain();
     std::fputs(all.complaints.c_str(), stderr);
     if (how.once || all.status == how.last_status) return all.status;

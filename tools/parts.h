@@ -39,7 +39,8 @@ struct Combined {
 };
 Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers);
 
-/// How long to wait for the end of mpiexec if a part does not answer: parts end before mpiexec, which writes the rest of their output.
+/// How long to wait for the end of mpiexec when a part does not answer any more: parts end before mpiexec, which writes the rest of their
+/// output.
 constexpr double grace_s = 1;
 
 /// Questions to all parts until the job ends.

@@ -50,6 +50,7 @@ private:
   bool job_ = false;
   std::vector<segment::JobPart> parts_; ///< of its job on several machines
   std::int32_t mpiexec_ = 0;            ///< which has published them
+  bool was_complete_ = true;            ///< all of them have answered the last time
   place::Snapshot best_;
   Whole best_whole_;
   place::Weight weight_; ///< of best_whole_
@@ -107,10 +108,14 @@ base::Result Program::sample_machines() {
     parts_.clear(); // the job has ended; the program may start another
     return {};
   }
-  if (options_.watch && !ended_ && (whole.all.complete || !job_ends())) {
-    NEAR_TRY(show(options_, whole, output_));
-    std::fputs(whole.all.complaints.c_str(), stderr);
+  if (options_.watch && !ended_) {
     if (whole.all.status == assertion_status) asserted_ = assertion_status;
+    const bool may_end = was_complete_ && !whole.all.complete;
+    was_complete_ = whole.all.complete;
+    if (!may_end || !job_ends()) {
+      NEAR_TRY(show(options_, whole, output_));
+      std::fputs(whole.all.complaints.c_str(), stderr);
+    }
   }
   if (weight < weight_) return {};
   weight_ = weight;

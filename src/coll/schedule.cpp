@@ -183,9 +183,10 @@ bool Schedule::may_advance() const {
   return early != early_.end() && !steps_[*early].done && steps_[*early].attempt->ready();
 }
 
-/// Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
+/// A rank that publishes more chunks ahead of what it reads fills more of the caches (doc/adr/0024).
 constexpr Number most_ahead_of_reads = 2;
 
+/// Steps that do not concern the area come first, and a rank publishes a limited number of chunks ahead of what it reads.
 bool Schedule::may_attempt_early() const {
   return next_ >= turn_ && (area_call_->may_publish() || area_call_->is_turn()) &&
          area_call_->published() <= area_call_->finished() + std::min(chunks_ahead(), most_ahead_of_reads);

@@ -48,15 +48,18 @@ Result grow_rts(std::size_t size) {
   return {};
 }
 
-/// The size of the descriptor for a message: the smallest one that has space for it, if any has. Of the longest ones, which are
-/// pages, there are at most `most_pages`; they hold what the receiver would otherwise copy by a system call.
+/// The size of the descriptor for a message: the smallest one that has space for it, if any has. Of the longest ones there are few; they
+/// hold what the receiver would otherwise copy by a system call.
 std::size_t size_for(std::uint64_t bytes) {
-  constexpr std::size_t most_pages = 64;
+  constexpr std::size_t most_bytes = 256u << 10;
   const Engine& self = engine();
   std::size_t size = 0;
   while (size <= longest && bytes > rts_capacity(size)) ++size;
   if (size > longest) return 0;
-  return size == longest && self.free_rts[size].empty() && self.rts_pages[size] >= most_pages ? 0 : size;
+  return size == longest && self.free_rts[size].empty() &&
+                 self.rts_pages[size] * os::page_size() >= most_bytes
+             ? 0
+             : size;
 }
 
 /// Takes a free descriptor of this size, or of another size if there is no memory, and sets `size` to its

@@ -184,11 +184,11 @@ Result enter_segment(const Job& job) {
   return {};
 }
 
-/// How long a wait polls before it sleeps, by the knobs. Nanoseconds.
-/// Where ranks share processors: a rank that moves a long message may keep its processor for longer than a wait polls otherwise, and ranks
+/// How long a wait polls where ranks share processors, by default: a rank that moves a long message may keep its processor for longer than a wait polls otherwise, and ranks
 /// that sleep meanwhile are late for the next one.
 constexpr std::uint64_t spin_of_shared_ns = 1'000'000;
 
+/// How long a wait polls before it sleeps, by the knobs. Nanoseconds.
 std::uint64_t spin_time() {
   constexpr std::uint64_t for_ever = std::uint64_t{1} << 62;
   const auto& knobs = base::knobs();
@@ -232,7 +232,7 @@ Result start(const Job& job) {
   waits.longest_sleep_ns = longest_sleep_ns();
   waits.fences = self.fences;
   waits.oversubscribed = self.oversubscribed;
-  if (self.oversubscribed && waits.may_sleep_at_once) waits.spin_ns = spin_of_shared_ns;
+  if (self.oversubscribed && waits.may_sleep_at_once && waits.spin_ns != 0) waits.spin_ns = spin_of_shared_ns;
   transport::add(node_transport);
   transport::set_running(true);
   map_peers_ahead();

@@ -120,6 +120,13 @@ private:
 /// Of waits, and of programs that poll, where a wait is the polls until something comes.
 inline thread_local constinit LongTurns long_turns, long_turns_of_polls;
 
+/// How much of the time that a yield took has probably gone to a rank that moves a long message, perhaps the one that is waited for: this
+/// does not count as polling. A process that computes keeps the processor for longer.
+inline std::uint64_t turn_of_rank_ns(std::uint64_t yield_ns) {
+  constexpr std::uint64_t switches_ns = 10'000, longest_turn_ns = 1'000'000;
+  return yield_ns > switches_ns && yield_ns < longest_turn_ns ? yield_ns - switches_ns : 0;
+}
+
 /// Calls turns.yielded(), unless the yields took long because ranks of this job took turns (job_share.h).
 void record_yields(LongTurns& turns, std::uint64_t took_ns, std::uint64_t now);
 

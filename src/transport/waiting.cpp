@@ -28,13 +28,6 @@ std::uint64_t patience_ns() {
 /// prepares to sleep.
 constexpr int turns_of_a_wait = 16;
 
-/// How much of the time that a yield took has probably gone to a rank that moves a long message, perhaps the one that is waited for: this
-/// does not count as polling. A process that computes keeps the processor for longer.
-std::uint64_t turn_of_rank_ns(std::uint64_t yield_ns) {
-  constexpr std::uint64_t switches_ns = 10'000, longest_turn_ns = 1'000'000;
-  return yield_ns > switches_ns && yield_ns < longest_turn_ns ? yield_ns - switches_ns : 0;
-}
-
 void count_sleep() {
   auto* count = wait_settings.sleeps;
   if (count != nullptr) count->store_relaxed(count->load_relaxed() + 1);
@@ -360,8 +353,10 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         if (self.oversubscribed) {
           os::yield();
           const std::uint64_t now = os::monotonic_ns();
-          if (self.may_sleep_at_once) record_yields(long_turns, now - polled, now);
-          quiet_since += turn_of_rank_ns(now - polled);
+          if (self.may_sleep_at_once) {
+            record_yields(long_turns, now - polled, now);
+            quiet_since += turn_of_rank_ns(now - polled);
+          }
         } else if (!yield_to_others())
           for (int i = 0; i < 16; ++i) base::cpu_relax();
         continue;

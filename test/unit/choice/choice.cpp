@@ -238,6 +238,27 @@ TEST(choice, a_root_reduces_alone_where_few_processors_are_shared) {
   }
 }
 
+/// Where ranks share processors (doc/adr/0024).
+TEST(choice, long_recorded_exchanges_of_many_ranks_are_messages) {
+  auto chosen = [](MPI_Count bytes, int size, bool recorded, int shared_processors = 2) {
+    return std::string(choose({.collective = Collective::alltoall,
+                               .bytes = bytes,
+                               .size = size,
+                               .recorded = recorded,
+                               .shared_processors = shared_processors,
+                               .area = true})
+                           .name);
+  };
+  EXPECT_EQ(chosen((128 << 10) - 1, 8, true), "shared");
+  EXPECT_EQ(chosen(128 << 10, 8, true), "messages");
+  EXPECT_EQ(chosen(128 << 10, 8, false), "shared") << "calls that are executed at once take longer turns";
+  EXPECT_EQ(chosen((1 << 20) / 5, 5, true), "messages");
+  EXPECT_EQ(chosen(1 << 20, 4, true), "shared");
+  EXPECT_EQ(chosen((16 << 10) - 1, 4, true, 0), "shared");
+  EXPECT_EQ(chosen(16 << 10, 4, true, 0), "messages")
+      << "with a processor for each rank, whether it is recorded or not";
+}
+
 /// Where every rank has its processor (doc/adr/0033).
 TEST(choice, many_ranks_exchange_data_in_two_steps_along_a_grid) {
   auto chosen = [](Collective collective, MPI_Count bytes, int size, bool recorded = false) {
@@ -347,13 +368,13 @@ TEST(choice, the_longest_parts_for_ranks_that_share_processors_are_copied_once) 
 /// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
   Facts facts{.collective = Collective::alltoall,
-              .bytes = 1 << 20,
-              .size = 8,
+              .bytes = 8 << 20,
+              .size = 4,
               .recorded = true,
               .shared_processors = 2,
               .area = true};
   EXPECT_STREQ(choose(facts).name, "shared");
-  facts.bytes = 4 << 20;
+  facts.bytes = 16 << 20;
   EXPECT_STREQ(choose(facts).name, "pairwise");
   facts.recorded = false;
   EXPECT_STREQ(choose(facts).name, "shared");

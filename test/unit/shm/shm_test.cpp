@@ -282,6 +282,22 @@ TEST(Shm, a_message_in_memory_of_the_segment_is_loaded_directly) {
   });
 }
 
+TEST(Shm, waits_poll_for_longer_where_ranks_share_processors_unless_told_otherwise) {
+  const auto check = [](std::uint32_t ranks, const Environment& environment, std::uint64_t expected_ns) {
+    run_ranks(
+        ranks,
+        [=](std::uint32_t) {
+          require(transport::wait_settings.oversubscribed == (ranks > 2), "two processors");
+          require(transport::wait_settings.spin_ns == expected_ns, "for how long a wait polls");
+        },
+        environment);
+  };
+  check(2, {}, 100'000);
+  check(4, {}, 1'000'000);
+  check(4, {{"NEAR_SPIN", "50"}}, 50'000);
+  check(4, {{"NEAR_WAIT", "sleep"}}, 0);
+}
+
 TEST(Shm, a_short_rendezvous_message_is_loaded_from_behind_its_descriptor) {
   run_ranks(2, [](std::uint32_t rank) {
     register_handlers();

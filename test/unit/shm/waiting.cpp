@@ -27,6 +27,13 @@ TEST(Waiting, knows_that_a_machine_has_more_ranks_than_processors) {
   wait_settings.oversubscribed = false;
 }
 
+TEST(Waiting, does_not_count_the_turns_of_other_ranks) {
+  EXPECT_EQ(turn_of_rank_ns(1'000), 0u)
+      << "nobody else needs the processor, or others only look for messages";
+  EXPECT_EQ(turn_of_rank_ns(300'000), 290'000u) << "so that a wait that only yields ends in a sleep, too";
+  EXPECT_EQ(turn_of_rank_ns(3'000'000), 0u) << "a time slice of a process that computes";
+}
+
 /// Waits of a process that shares its processor and starts with nothing measured; everything is restored at the end.
 class SharedProcessor {
 public:
