@@ -101,8 +101,7 @@ PacketPool::Taken PacketPool::take_for_train(bool in_stream) {
 
 void PacketPool::add_for_trains(std::uint32_t packets) {
   const std::uint32_t enough = std::min(reserve + several_trains * packets, enough_for_trains);
-  for (int added = 0; added < 2 && count_ < enough; ++added)
-    if (!grow()) return;
+  if (count_ < enough) grow();
 }
 
 bool PacketPool::has_long_turn(std::uint64_t on_their_way) const {

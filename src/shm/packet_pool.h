@@ -60,8 +60,8 @@ public:
   /// Takes a packet for a train, as for an eager message, but never adds one: a train would wait for many system
   /// calls. The result converts to false if there is none.
   Taken take_for_train(bool in_stream);
-  /// Call after a train of so many packets found none, if its message has to wait for a process that shares the processor: adds up to
-  /// two packets, until there are enough for several such trains.
+  /// Call after a train of so many packets has found too few: adds one, until there are enough for several such trains. A send tries
+  /// twice (p2p/send.cpp), so that it adds two at most.
   void add_for_trains(std::uint32_t packets);
   /// Takes a packet for a fragment: the next free one outside the reserve (if many bytes are on their way to the
   /// receiver, one of the first packets), otherwise any free one of the reserve. The result converts to false if there is

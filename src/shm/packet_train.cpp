@@ -137,7 +137,8 @@ void finish(Transfer& transfer) {
 }
 
 std::uint64_t longest_to(const Peer& peer) {
-  if (engine().oversubscribed) return longest_in_turns;
+  if (engine().oversubscribed)
+    return std::clamp(longest_of_all / engine().job_size, longest_in_stream, longest_in_turns);
   return peer.kept.are_answered() ? longest_train : longest_in_stream;
 }
 

@@ -12,9 +12,10 @@
 namespace near::shm {
 
 inline constexpr std::size_t most_train_packets = 32;
-/// Bytes: between ranks with a processor each, in general and while messages go one way only, and between ranks that share them.
+/// Bytes: between ranks with a processor each, in general and while messages go one way only, and between ranks that share them, of one
+/// train and of one of each rank together.
 inline constexpr std::uint64_t longest_train = 512u << 10, longest_in_stream = 64u << 10,
-                               longest_in_turns = 256u << 10;
+                               longest_in_turns = 256u << 10, longest_of_all = 2u << 20;
 
 /// Memory in which messages lie packed, for datatypes that take longer to move part by part (datatype::loses_by_parts). A process
 /// has a few stages, whatever the number of its peers, and makes each when it is first needed.

@@ -45,10 +45,10 @@ void wake_those_without_packets(Peer& owner) {
   });
 }
 
-/// What take_packets() returns if there are too few.
-[[gnu::cold]] bool miss_packets(std::size_t packets) {
+/// A train of so many packets finds too few. Where ranks share processors, its message waits for a turn of its receiver, and more packets
+/// spare the next one that.
+[[gnu::cold]] void note_missing(std::size_t packets) {
   if (engine().oversubscribed) engine().packets.add_for_trains(static_cast<std::uint32_t>(packets));
-  return false;
 }
 
 /// Returns a run to its owner.
@@ -95,7 +95,10 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
   const std::size_t most_kept = bytes <= peer.packet_bytes ? peer.kept.count() : 0;
   const std::size_t from_kept = std::min(most_kept, packets.size());
   const std::span<OutgoingPacket> own = packets.subspan(from_kept);
-  if (own.size() > engine().packets.count() - PacketPool::reserve) return miss_packets(packets.size());
+  if (own.size() > engine().packets.count() - PacketPool::reserve) {
+    note_missing(packets.size());
+    return false;
+  }
   const std::uint32_t before = peer.sequence_at_send;
   const bool in_stream = follows_another(peer);
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -103,7 +106,8 @@ bool take_packets(Peer& peer, std::uint64_t bytes, std::span<OutgoingPacket> pac
     if (own[i]) continue;
     while (i-- > 0) put_back(peer, own[i]);
     peer.sequence_at_send = before;
-    return miss_packets(packets.size());
+    note_missing(packets.size());
+    return false;
   }
   std::array<PacketReference, KeptPackets::most> kept;
   peer.kept.pop(std::span(kept).first(from_kept));

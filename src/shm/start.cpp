@@ -184,8 +184,8 @@ Result enter_segment(const Job& job) {
   return {};
 }
 
-/// How long a wait polls where ranks share processors, by default: a rank that moves a long message may keep its processor for longer than a wait polls otherwise, and ranks
-/// that sleep meanwhile are late for the next one.
+/// How long a wait polls by default where ranks share processors: a rank that moves a long message may keep its processor for longer than
+/// a wait polls otherwise, and ranks that sleep meanwhile are late for the next one.
 constexpr std::uint64_t spin_of_shared_ns = 1'000'000;
 
 /// How long a wait polls before it sleeps, by the knobs. Nanoseconds.

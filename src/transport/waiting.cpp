@@ -352,8 +352,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
         if (self.oversubscribed) {
           os::yield();
-          const std::uint64_t now = os::monotonic_ns();
           if (self.may_sleep_at_once) {
+            const std::uint64_t now = os::monotonic_ns();
             record_yields(long_turns, now - polled, now);
             quiet_since += turn_of_rank_ns(now - polled);
           }

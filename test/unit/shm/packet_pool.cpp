@@ -118,12 +118,12 @@ TEST_F(Pool, an_eager_message_that_finds_no_packet_adds_one) {
   EXPECT_TRUE(pool_.take(4096, answered));
 }
 
-TEST_F(Pool, trains_without_packets_add_two_until_there_are_enough_for_several) {
+TEST_F(Pool, trains_without_packets_add_one_until_there_are_enough_for_several) {
   for (int i = 0; i < 10; ++i) pool_.add_for_trains(4);
   EXPECT_EQ(pool_.count(), first_packets) << "there are enough for four trains of four packets";
   pool_.add_for_trains(8);
-  EXPECT_EQ(pool_.count(), first_packets + 2);
-  EXPECT_TRUE(is_populated(first_packets + 1));
+  EXPECT_EQ(pool_.count(), first_packets + 1);
+  EXPECT_TRUE(is_populated(first_packets));
   for (int i = 0; i < 100; ++i) pool_.add_for_trains(8);
   EXPECT_EQ(pool_.count(), PacketPool::reserve + 4 * 8);
   for (int i = 0; i < 100; ++i) pool_.add_for_trains(32);
