@@ -28,48 +28,15 @@ object::HandleBits handle_of(const Object& object) {
 
 } // namespace
 
-/// What the progress engine runs for a window.
-class Remote::Agent final : public p2p::Schedule {
-public:
-  explicit Agent(Remote& remote) : remote_(&remote) {}
-  bool advance(p2p::Completion& completion) override {
-    completion = p2p::Completion{};
-    if (remote_ != nullptr) remote_->advance();
-    return remote_ == nullptr;
-  }
-  void retire() { remote_ = nullptr; }
-
-private:
-  Remote* remote_;
-};
-
 Remote::Remote(Window& window)
     : window_(window), server_(window), targets_(static_cast<std::size_t>(window.communicator->size)) {
   for (int rank = 0; rank < window.communicator->size; ++rank)
     if (reaches(rank)) ranks_.push_back(rank);
 }
 
-Remote::~Remote() { end_agent(); }
-
-/// The progress engine destroys the agent the next time it runs.
-void Remote::end_agent() {
-  if (agent_ == nullptr) return;
-  std::exchange(agent_, nullptr)->retire();
-  MPI_Request handle = p2p::public_handle(*request_);
-  p2p::free_request(handle, *request_);
-}
-
-Result Remote::start() {
-  auto agent = std::make_unique<Agent>(*this);
-  Agent* made = agent.get();
-  NEAR_TRY(p2p::make_scheduled(nullptr, std::move(agent), false, request_));
-  agent_ = made;
-  return {};
-}
-
 void Remote::stop() {
   p2p::wait_until([this] { return server_.is_idle() && is_idle(); });
-  end_agent();
+  agent_.stop();
   p2p::progress();
 }
 

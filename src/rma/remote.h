@@ -6,6 +6,7 @@
 // Memory is bounded: a call waits while the messages and answers under way are many, or large.
 #pragma once
 
+#include "rma/agent.h"
 #include "rma/direct.h"
 #include "rma/server.h"
 
@@ -18,11 +19,8 @@ namespace near::rma {
 class Remote final : public RemoteAccess {
 public:
   explicit Remote(Window& window);
-  ~Remote() override;
-  Remote(const Remote&) = delete;
-  Remote& operator=(const Remote&) = delete;
   /// Begins to serve the other processes.
-  Result start();
+  Result start() { return agent_.start(); }
 
   bool reaches(int rank) const override;
   Result put(const Buffer& from, int rank, const Buffer& there, const Pending& operation) override;
@@ -46,7 +44,6 @@ public:
 private:
   /// A target with so many operations whose end is unknown is asked for it, although no call waits.
   static constexpr std::size_t most_unanswered = 1024;
-  class Agent;
 
   /// A message of this process: head, runs, space for data.
   struct Message {
@@ -89,7 +86,6 @@ private:
   Target& target(int rank);
   Target& activate(int rank);
   bool is_idle() const;
-  void end_agent();
   std::uint32_t next_tag();
   void make_room(std::size_t bytes);
 
@@ -118,9 +114,8 @@ private:
   std::size_t moving_bytes_ = 0, moving_ = 0;    ///< of messages and answers under way, and how many
   int expected_everywhere_ = 0;
   std::uint32_t next_tag_ = first_answer_tag;
-  bool has_ended_ = false;          ///< something has, since the last advance()
-  Agent* agent_ = nullptr;          ///< null before start()
-  p2p::Request* request_ = nullptr; ///< the agent's
+  bool has_ended_ = false; ///< something has, since the last advance()
+  Agent<Remote> agent_{*this};
 };
 
 /// Begins to serve and to reach the processes of the window on other machines, if there are any.
