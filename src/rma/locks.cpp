@@ -93,7 +93,7 @@ Result lock(int type, int rank, int assertion, Window& window) {
   if ((assertion & MPI_MODE_NOCHECK) != 0) held = Held::unchecked;
   if (held != Held::unchecked) NEAR_TRY(take_epoch(state, rank, held));
   NEAR_KILL_POINT("window-locked");
-  state.held[rank] = held;
+  state.held.set(rank, held);
   return {};
 }
 
@@ -101,13 +101,12 @@ Result unlock(int rank, Window& window) {
   if (rank == MPI_PROC_NULL) return {};
   NEAR_TRY(check_rank(rank, window));
   State& state = state_of(window);
-  auto found = state.held.find(rank);
-  if (found == state.held.end())
+  const Held held = state.held.of(rank);
+  if (held == Held::nothing)
     return out_of_order(window, "MPI_Win_unlock of a target that MPI_Win_lock has not locked");
-  Held held = found->second;
   FirstFailure failure;
   failure.note(settle(window, rank, Where::target));
-  state.held.erase(rank);
+  state.held.set(rank, Held::nothing);
   failure.note(leave_epoch_of(state, rank, held));
   poll(window); // not while it holds the lock
   return failure.tell();

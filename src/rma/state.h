@@ -43,7 +43,25 @@ struct Member {
 };
 
 /// How this process holds the lock of one target.
-enum class Held : std::uint8_t { shared, exclusive, unchecked };
+enum class Held : std::uint8_t { nothing, shared, exclusive, unchecked };
+
+/// The locks of targets that this process holds.
+class HeldLocks {
+public:
+  explicit HeldLocks(int size) : by_rank_(static_cast<std::size_t>(size), Held::nothing) {}
+  Held of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)]; }
+  bool contains(int rank) const { return of(rank) != Held::nothing; }
+  bool empty() const { return count_ == 0; }
+  /// Sets how a lock is held that was not held, or, with Held::nothing, one that was.
+  void set(int rank, Held held) {
+    by_rank_[static_cast<std::size_t>(rank)] = held;
+    count_ += held != Held::nothing ? 1 : -1;
+  }
+
+private:
+  std::vector<Held> by_rank_;
+  int count_ = 0;
+};
 
 /// Reaches the memory of targets that this process can neither load from and store to nor copy through the
 /// kernel, and takes their locks. A call begins an operation and later finishes `operation`. A call that fails has begun
@@ -93,7 +111,7 @@ struct Exposure {
 };
 
 struct State : object::WindowExtension {
-  explicit State(int size) : members(static_cast<std::size_t>(size)), under_way(size) {}
+  explicit State(int size) : members(static_cast<std::size_t>(size)), under_way(size), held(size) {}
 
   std::vector<Member> members; ///< by rank
   int rank = 0;
@@ -118,8 +136,8 @@ struct State : object::WindowExtension {
   bool fence_used = false; ///< an operation has used it
   bool started = false;
   bool locked_all = false;
-  bool unchecked_all = false;           ///< by MPI_MODE_NOCHECK: nothing is held
-  std::map<int, Held> held;             ///< by target
+  bool unchecked_all = false; ///< by MPI_MODE_NOCHECK: nothing is held
+  HeldLocks held;
   std::map<int, p2p::Request*> awaited; ///< targets of the started epoch; their posts, null once received
   // The exposure epoch of MPI_Win_post.
   bool posted = false;
