@@ -103,6 +103,10 @@ bool progress();
 /// learn whether their done() may be true now; `check` changes nothing and cannot fail. A thread without a
 /// `check` is woken after every event and calls done() itself.
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = nullptr);
+/// How often note_progress() was called; under the engine lock.
+inline constinit std::uint32_t noted_progress = 0;
+/// Tells waits that something has moved which no transport sees. Like a message, it lets them go on polling.
+inline void note_progress() { ++noted_progress; }
 /// While it exists, a process that waits also wakes up for something that another process stores in shared memory and
 /// announces by DoorbellProtocol::ring_if_sleeping(): before each sleep, `changed` is asked once more, under the engine
 /// lock. Make it and destroy it under that lock. Watches nest.

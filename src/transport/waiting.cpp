@@ -9,6 +9,7 @@
 #include "transport/sleeping.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace near::transport {
 
@@ -23,6 +24,9 @@ std::uint64_t patience_ns() {
   if (self.oversubscribed || self.spin_ns == 0) return self.spin_ns;
   return std::max(self.spin_ns, polling_ns());
 }
+
+/// How many pauses a wait makes between two polls. What follows something soon finds it polling without.
+int pauses_after(std::uint64_t quiet_ns) { return quiet_ns < 5'000 ? 1 : 16; }
 
 /// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
 /// prepares to sleep.
@@ -305,6 +309,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitTime time(since);
   const std::uint64_t first_spin_ns = long_turns.asleep() ? 0 : self.spin_ns;
   LeaveOutIfLong long_wait(since);
+  std::uint32_t noted = noted_progress;
   std::uint64_t quiet_since = since, spin_ns = first_spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
@@ -313,6 +318,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
     bool moved = progress();
+    moved |= std::exchange(noted, noted_progress) != noted_progress;
     const std::uint64_t polled = os::monotonic_ns();
     long_wait.lasts_until(polled);
     const std::uint64_t quiet_ns = polled - quiet_since;
@@ -358,7 +364,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
             quiet_since += turn_of_rank_ns(now - polled);
           }
         } else if (!yield_to_others())
-          for (int i = 0; i < 16; ++i) base::cpu_relax();
+          for (int i = 0; i < pauses_after(quiet_ns); ++i) base::cpu_relax();
         continue;
       }
       sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
