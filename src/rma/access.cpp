@@ -158,6 +158,15 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
   return {};
 }
 
+Result hand_over(const Handing& operation, int rank, Window& window, const Pending* pending, bool& handed) {
+  HandedCalls* calls = state_of(window).handed.get();
+  handed = false;
+  if (calls == nullptr) return {};
+  if (!operation.there.is_contiguous() || operation.has_gaps) return calls->finish(rank, Where::target);
+  NEAR_TRY(calls->hand(rank, operation, handed));
+  return handed && pending != nullptr ? calls->finish(rank, Where::origin) : Result();
+}
+
 Result await(const Pending& operation, int rank, Window& window) {
   {
     const Expectation expected(state_of(window).remote.get(), rank);
@@ -182,7 +191,12 @@ Result put(const Buffer& origin, const Target& target, Window& window, Pending* 
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
     });
-  return store(origin, memory, target);
+  if (memory.peer == nullptr) return store(origin, memory, target);
+  bool handed = false;
+  NEAR_TRY(hand_over(
+      {.kind = HandedKind::put, .there = buffer_of(memory, target), .operands = {origin}, .operand_count = 1},
+      target.rank, window, pending, handed));
+  return handed ? Result() : store(origin, memory, target);
 }
 
 Result get(const Buffer& origin, const Target& target, Window& window, Pending* pending) {
@@ -196,7 +210,11 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);
     });
-  return load(origin, memory, target);
+  if (memory.peer == nullptr) return load(origin, memory, target);
+  bool handed = false;
+  NEAR_TRY(hand_over({.kind = HandedKind::get, .there = buffer_of(memory, target), .into = &origin},
+                     target.rank, window, pending, handed));
+  return handed ? Result() : load(origin, memory, target);
 }
 
 } // namespace near::rma

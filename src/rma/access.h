@@ -17,6 +17,10 @@ Result store(const Buffer& from, const TargetMemory& memory, const Target& targe
 /// Copies from the target's memory into a buffer of this process.
 Result load(const Buffer& into, const TargetMemory& memory, const Target& target);
 
+/// Hands an operation on private memory to its target. Sets `handed` to false if it has to be done in another way. `pending`: that of
+/// the caller; if it is not null, the operation is complete at the origin.
+Result hand_over(const Handing& operation, int rank, Window& window, const Pending* pending, bool& handed);
+
 /// Waits until the operation is complete at the target, and returns its failure.
 Result await(const Pending& operation, int rank, Window& window);
 

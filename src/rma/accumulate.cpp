@@ -35,6 +35,19 @@ Result check_elements(const Operation& operation, const Buffer& origin, const Ta
   return {};
 }
 
+/// Hands an accumulate to its target.
+Result hand_over(const Buffer& origin, const Buffer* before, const Target& target, const Operation& operation,
+                 const TargetMemory& memory, Window& window, const Pending* pending, bool& handed) {
+  Handing call{.kind = HandedKind::accumulate, .there = buffer_of(memory, target), .into = before};
+  call.operation = handle_of(operation);
+  if (operation.builtin != datatype::Builtin::no_op) call.operands[call.operand_count++] = origin;
+  if (operation.builtin != datatype::Builtin::replace && call.operand_count != 0) {
+    call.element = handle_of(*target.type->element);
+    call.has_gaps = !target.type->element->contiguous;
+  }
+  return hand_over(call, target.rank, window, pending, handed);
+}
+
 } // namespace
 
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
@@ -67,6 +80,10 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
       return memory.remote->accumulate(origin, before, target.rank, buffer_of(memory, target), operation,
                                        made);
     });
+  bool handed = false;
+  if (memory.peer != nullptr)
+    NEAR_TRY(hand_over(origin, before, target, operation, memory, window, pending, handed));
+  if (handed) return {};
   const Member& member = state_of(window).members[static_cast<std::size_t>(target.rank)];
 
   // Memory is allocated before the lock is taken.
@@ -113,11 +130,21 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
       return memory.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(memory, target),
                                              made);
     });
-  ElementLock lock(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   Buffer result{before, 1, &type};
+  const Buffer element{const_cast<void*>(origin), 1, &type}, expected{const_cast<void*>(compare), 1, &type};
+  bool handed = false;
+  if (memory.peer != nullptr)
+    NEAR_TRY(hand_over({.kind = HandedKind::compare_and_swap,
+                        .there = buffer_of(memory, target),
+                        .operands = {element, expected},
+                        .operand_count = 2,
+                        .into = &result},
+                       target.rank, window, nullptr, handed));
+  if (handed) return {};
+  const ElementLock lock(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   NEAR_TRY(load(result, memory, target));
   if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
-  return store({const_cast<void*>(origin), 1, &type}, memory, target);
+  return store(element, memory, target);
 }
 
 } // namespace near::rma

@@ -4,6 +4,7 @@
 #include "memory/segments.h"
 #include "rma/creation.h"
 #include "rma/remote.h"
+#include "transport/registry.h"
 #include "transport/transport.h"
 
 #include <algorithm>
@@ -19,6 +20,8 @@ namespace {
 void undo(Window& window) {
   State& state = state_of(window);
   state.remote.reset();
+  state.server.reset();
+  state.handed.reset();
   state.exposure.reset();
   state.attached.reset();
   if (state.allocated != nullptr) memory::free_shareable(state.allocated, segment::BlockUse::window);
@@ -51,11 +54,13 @@ Result leave_row(Window& window) {
   return window.flavor == MPI_WIN_FLAVOR_SHARED ? coll::barrier(*window.communicator) : Result();
 }
 
-Result make_shared_part(Window& window) {
-  void* page = memory::allocate_shareable(sizeof(SharedPart), {});
+Result make_shared_part(Window& window, std::size_t rings) {
+  State& state = state_of(window);
+  void* page = memory::allocate_shareable(sizeof(SharedPart) + rings * sizeof(CallRing), {});
   if (page == nullptr)
     return base::fail(MPI_ERR_NO_MEM, "no page for a window's locks: {}", std::string(base::failure_text()));
-  state_of(window).own = new (page) SharedPart;
+  state.own = new (page) SharedPart;
+  state.spare_rings = {reinterpret_cast<CallRing*>(state.own + 1), rings};
   return {};
 }
 
@@ -95,6 +100,31 @@ Result agree(Window& window, Member mine, Result result) {
   return base::fail(failed, "rank {} of the window could not make its part of it", rank);
 }
 
+namespace {
+
+/// Lets operations on private memory of this machine be handed to their targets (handed_calls.h).
+Result begin_handing(Window& window) {
+  State& state = state_of(window);
+  bool others_reach_us = false, we_reach_others = false;
+  for (int rank = 0; rank < window.communicator->size; ++rank) {
+    const Member& member = state.members[static_cast<std::size_t>(rank)];
+    const bool is_private =
+        window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.shared == 0);
+    if (rank == state.rank)
+      others_reach_us = is_private;
+    else if (member.locks != nullptr && is_private)
+      we_reach_others = true;
+  }
+  if (we_reach_others) state.handed = std::make_unique<HandedCalls>(window);
+  // Where ranks share processors, none is waited for (HandedCalls::is_answered).
+  if (!others_reach_us || transport::wait_settings.oversubscribed || window.communicator->size == 1)
+    return {};
+  state.server = std::make_unique<RingServer>(window);
+  return state.server->start();
+}
+
+} // namespace
+
 Result finish(Window& window, const Info* info, void* base) {
   State& state = state_of(window);
   const Member& mine = state.members[static_cast<std::size_t>(state.rank)];
@@ -102,6 +132,7 @@ Result finish(Window& window, const Info* info, void* base) {
   window.size = mine.size;
   window.unit = mine.unit <= std::numeric_limits<int>::max() ? static_cast<int>(mine.unit) : 0;
   NEAR_TRY(reach_other_machines(window));
+  NEAR_TRY(begin_handing(window));
   return info != nullptr ? apply_hints(window, *info) : Result();
 }
 
@@ -147,7 +178,9 @@ Result create_any(Communicator& communicator, int flavor, Member mine, const Inf
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
   expose(*window, mine);
-  NEAR_TRY(agree(*window, mine, make_shared_part(*window)));
+  constexpr std::size_t most_rings = 3;
+  const auto others = static_cast<std::size_t>(window->communicator->size - 1);
+  NEAR_TRY(agree(*window, mine, make_shared_part(*window, std::min(others, most_rings))));
   NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));
   made = window;
@@ -184,6 +217,8 @@ Result free_window(Window& window) {
   // A failure is returned last: the other processes wait for this one, and the window is gone in any case.
   FirstFailure failure;
   failure.note(settle_all(window, Where::target));
+  // The memory of other processes' rings may go after the barrier: what they still hand over, they do themselves.
+  state.server.reset();
   // After this no process accesses the part of another.
   NEAR_TRY(coll::barrier(*window.communicator));
   // But messages that give locks back may still be on their way.

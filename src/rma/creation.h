@@ -16,8 +16,9 @@ bool is_on_one_machine(const Communicator& communicator);
 
 /// A window on a communicator of its own, with an empty State. Collective.
 Result make(Communicator& communicator, int flavor, Window*& made);
-/// Makes the page of this process that holds the window's locks.
-Result make_shared_part(Window& window);
+/// Makes the page of this process that holds the window's locks, and behind it the memory of so many rings (call_ring.h), which would
+/// take much longer to allocate when they are needed.
+Result make_shared_part(Window& window, std::size_t rings = 0);
 /// Tells every process of this one's part, or that it failed. If any failed, all undo what they did, the
 /// window is gone, and each gets an error. `result` is this process's own so far. Collective.
 Result agree(Window& window, Member mine, Result result);

@@ -12,6 +12,12 @@ using datatype::Buffer;
 using datatype::Datatype;
 using object::Result;
 
+/// The bits of a predefined object's public handle, which mean the same in every process.
+template <class Object>
+object::HandleBits handle_of(const Object& object) {
+  return static_cast<object::HandleBits>(reinterpret_cast<std::uintptr_t>(public_handle(object)));
+}
+
 /// Makes a buffer for `count` elements of a predefined type in `memory`.
 Result scratch_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer);
 

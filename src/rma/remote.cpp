@@ -5,6 +5,7 @@
 #include "comm/exchange.h"
 #include "rma/completed.h"
 #include "rma/direct.h"
+#include "rma/elements.h"
 #include "rma/wire.h"
 
 #include <algorithm>
@@ -19,11 +20,6 @@ constexpr std::size_t most_moving = 1024, most_moving_bytes = 8 << 20;
 
 void finish_all(std::vector<Pending>& operations, int error) {
   for (const Pending& each : std::exchange(operations, {})) each->finish(Where::target, error);
-}
-
-template <class Object>
-object::HandleBits handle_of(const Object& object) {
-  return static_cast<object::HandleBits>(reinterpret_cast<std::uintptr_t>(public_handle(object)));
 }
 
 } // namespace

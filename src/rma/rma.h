@@ -1,10 +1,10 @@
 // One-sided communication, as the bindings call it. Source: MPI 5.0, chapter 12.
 //
-// On one machine the origin does everything: what lies in the job's segment it loads and stores; another
-// process's private memory it reaches through the kernel (CMA). So every operation is complete, here and
-// at the target, when its call returns, whatever the target does meanwhile. Operations on targets behind
-// a RemoteAccess may still be under way then: flushes, the ends of epochs and requests wait for them
-// (under_way.h). doc/one_sided.md describes it all.
+// On one machine the origin needs no help: what lies in the job's segment it loads and stores; another
+// process's private memory it reaches through the kernel (CMA). Such an operation is complete, here and
+// at the target, when its call returns, whatever the target does meanwhile. Short operations on private
+// memory (handed_calls.h), and those on targets behind a RemoteAccess, may still be under way then: flushes,
+// the ends of epochs and requests wait for them (under_way.h). doc/one_sided.md describes it all.
 //
 // The caller has checked handles, counts and datatypes; ranks, displacements, epochs and operations are
 // checked here.

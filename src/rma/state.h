@@ -4,12 +4,15 @@
 #include "p2p/p2p.h"
 #include "queue/shared_lock.h"
 #include "rma/attached.h"
+#include "rma/handed_calls.h"
+#include "rma/ring_server.h"
 #include "rma/rma.h"
 #include "rma/under_way.h"
 #include "transport/transport.h"
 
 #include <map>
 #include <memory>
+#include <span>
 #include <vector>
 
 namespace near::rma {
@@ -18,12 +21,13 @@ using segment::Offset;
 
 /// What other processes need of a process: a page in its region. Locks that are taken by different calls
 /// lie on different cache lines.
-struct SharedPart {
+struct alignas(4096) SharedPart {
   alignas(64) queue::SharedLock<> epoch;    ///< MPI_Win_lock
   alignas(64) queue::SharedLock<> elements; ///< accumulates, one at a time
   alignas(64) Attachments attached;
+  alignas(64) base::Atomic<Offset> rings{0}; ///< the newest ring with calls for this process (call_ring.h)
 };
-static_assert(sizeof(SharedPart) <= 4096);
+static_assert(sizeof(SharedPart) == 4096);
 
 /// One process's part of a window, as every process knows it.
 struct Member {
@@ -126,6 +130,9 @@ struct State : object::WindowExtension {
   UnderWay under_way;                   ///< operations that are not complete
   std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
   std::unique_ptr<Exposure> exposure;   ///< null: nothing is registered
+  std::span<CallRing> spare_rings;      ///< memory behind `own`
+  std::unique_ptr<HandedCalls> handed;  ///< null: no private memory of this machine can be reached
+  std::unique_ptr<RingServer> server;   ///< null: other processes of this machine hand nothing over
 
   // Operations since the last poll(); see poll().
   std::uintptr_t last_read = 0; ///< the location that was read last; 0: none

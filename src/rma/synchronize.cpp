@@ -1,8 +1,8 @@
 // Epochs. Source: MPI 5.0, section 12.5.
 //
-// On one machine every operation is complete when its call returns (access.cpp), so these calls only decide
-// which process may continue. Where operations are under way (under_way.h), the calls that end an epoch or flush first
-// wait for them.
+// On one machine most operations are complete when their calls return (access.cpp), so these calls only decide
+// which process may continue. Where operations have been handed over (handed_calls.h) or are under way (under_way.h), the calls
+// that end an epoch or flush first complete them.
 //
 //   fence                a barrier
 //   post, start          a message from the target to each origin; the origin waits for it before it comes to
@@ -83,15 +83,19 @@ Result open_access(int rank, Window& window) {
 
 Result settle(Window& window, int rank, Where where) {
   State& state = state_of(window);
+  if (state.handed != nullptr) NEAR_TRY(state.handed->finish(rank, where));
   const Expectation expected(where == Where::target ? remote_access(state, rank) : nullptr, rank);
   return state.under_way.wait(rank, where, window);
 }
 
 Result settle_all(Window& window, Where where) {
   State& state = state_of(window);
+  FirstFailure failure;
+  if (state.handed != nullptr) failure.note(state.handed->finish_all(where));
   const Expectation expected(where == Where::target ? state.remote.get() : nullptr,
                              RemoteAccess::every_target);
-  return state.under_way.wait_all(where, window);
+  failure.note(state.under_way.wait_all(where, window));
+  return failure.tell();
 }
 
 Result fence(int assertion, Window& window) {

@@ -1,7 +1,7 @@
 // Operations under way: puts, gets and accumulates that have begun and are not complete yet.
 //
-// On one machine there are none: the origin moves the bytes itself, and an operation is complete when its
-// call returns. Targets that only messages or a network reach stand behind a RemoteAccess, whose
+// On one machine there are none: the origin moves the bytes itself, and handed calls (handed_calls.h) count
+// themselves. Targets that only messages or a network reach stand behind a RemoteAccess, whose
 // operations complete later. Flushes and the ends of epochs wait for them, and so does the request of a
 // request-based call.
 //

@@ -1,0 +1,367 @@
+// See handed_calls.h.
+#include "rma/handed_calls.h"
+
+#include "base/kill_point.h"
+#include "comm/exchange.h"
+#include "copy/raw.h"
+#include "memory/allocate.h"
+#include "os/clock.h"
+#include "rma/creation.h"
+#include "rma/through_kernel.h"
+#include "transport/doorbell.h"
+#include "transport/registry.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+namespace near::rma {
+
+namespace {
+
+using queue::Number;
+
+/// Operations on a target before it is worth a ring that has to be allocated, which takes as long as some of them.
+constexpr std::uint32_t operations_without_ring = 3;
+/// How long a target is waited for: as long as the kernel's copy takes that replaces its answer.
+constexpr std::uint64_t wait_ns = 2'000;
+/// A target that sleeps in MPI is woken if this many operations, one after another, have not been answered, and each took at most
+/// so long. It then has a longer time to answer.
+constexpr std::uint32_t calls_before_waking = 16;
+/// Longer operations are not handed to a target that is not waited for.
+constexpr std::uint32_t longest_in_vain = 1024;
+/// A target was worth waking if it has answered so many times afterwards.
+constexpr std::uint32_t answers_worth_waking = 64;
+constexpr std::uint64_t interval_before_waking_ns = 20'000, wait_for_waking_ns = 50'000;
+
+bool changes_elements(const HandedCall& call) {
+  return call.kind == HandedKind::accumulate || call.kind == HandedKind::compare_and_swap;
+}
+
+template <class Handle>
+Handle handle_from(object::HandleBits bits) {
+  return reinterpret_cast<Handle>(std::uintptr_t{bits});
+}
+
+/// Up to one run for each call of a ring.
+struct Runs {
+  std::array<os::Run, CallRing::most> theirs{}, mine{};
+  std::size_t count = 0;
+
+  void add(const HandedCall& call, std::byte* here) {
+    theirs[count] = {reinterpret_cast<void*>(call.address), call.bytes};
+    mine[count++] = {here, call.bytes};
+  }
+  bool copy(transport::Peer& peer, bool writes) {
+    if (count == 0) return true;
+    const std::span<os::Run> to = std::span(theirs).first(count), from = std::span(mine).first(count);
+    return writes ? transport::copy_to_peer(peer, to, from) : transport::copy_from_peer(peer, to, from);
+  }
+};
+
+bool overlap(const HandedCall& one, const HandedCall& other) {
+  return one.address < other.address + other.bytes && other.address < one.address + one.bytes;
+}
+
+} // namespace
+
+bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory) {
+  if (call.kind == HandedKind::compare_and_swap) {
+    if (std::memcmp(memory, operands + call.bytes, call.bytes) != 0) return false;
+    copy::raw(memory, operands, call.bytes);
+    return true;
+  }
+  const datatype::Operation* operation = datatype::find_operation(handle_from<MPI_Op>(call.operation));
+  if (operation == nullptr || operation->builtin == datatype::Builtin::no_op) return false;
+  if (operation->builtin == datatype::Builtin::replace) {
+    copy::raw(memory, operands, call.bytes);
+    return true;
+  }
+  datatype::Datatype* element = datatype::find_predefined(handle_from<MPI_Datatype>(call.element));
+  if (element == nullptr || call.bytes % element->size != 0) return false;
+  datatype::reduce(*operation, operands, memory, call.bytes / element->size, *element);
+  return true;
+}
+
+HandedCalls::HandedCalls(Window& window)
+    : window_(window), targets_(static_cast<std::size_t>(window.communicator->size)) {}
+
+HandedCalls::~HandedCalls() {
+  for (const auto& target : targets_)
+    if (target != nullptr && target->ring_is_ours) memory::free_shareable(target->ring);
+}
+
+std::byte* HandedCalls::Target::scratch_of(const HandedCall& call, Number number) const {
+  if (call.at != HandedCall::here) return scratch.get() + call.at;
+  return scratch.get() + CallRing::data_bytes + number % CallRing::most * HandedCall::short_bytes;
+}
+
+HandedCalls::Target& HandedCalls::target(int rank) {
+  auto& found = targets_[static_cast<std::size_t>(rank)];
+  if (found == nullptr) found = std::make_unique<Target>();
+  return *found;
+}
+
+bool HandedCalls::is_worth_ring(Target& target) const {
+  return !state_of(window_).spare_rings.empty() || ++target.operations > operations_without_ring;
+}
+
+/// Makes a ring and lists it at its target. Returns false if there is no memory for it.
+bool HandedCalls::make_ring(Target& target, int rank) {
+  auto& spare = state_of(window_).spare_rings;
+  void* memory = nullptr;
+  if (!spare.empty()) {
+    memory = spare.data();
+    spare = spare.subspan(1);
+  } else {
+    memory = memory::allocate_shareable(sizeof(CallRing), {});
+    if (memory == nullptr) return false;
+    target.ring_is_ours = true;
+  }
+  target.ring = new (memory) CallRing;
+  SharedPart& part = *state_of(window_).members[static_cast<std::size_t>(rank)].locks;
+  const Offset offset = shared_offset(memory);
+  Offset newest = part.rings.load_relaxed();
+  do {
+    target.ring->next = newest;
+    // SYNC: call-rings. Release: the ring has been set up.
+  } while (!part.rings.cas_release(newest, offset));
+  with_ring_.push_back(rank);
+  return true;
+}
+
+Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
+  const MPI_Count bytes = operation.there.bytes();
+  handed = false;
+  if (bytes > CallRing::longest) return finish(rank, Where::target);
+  const auto length = static_cast<std::uint32_t>(bytes);
+  const std::uint32_t data = (operation.operand_count + (operation.into != nullptr ? 1u : 0u)) * length;
+  if (data > CallRing::data_bytes) return finish(rank, Where::target);
+  Target& to = target(rank);
+  if (to.ring == nullptr && (!is_worth_ring(to) || !make_ring(to, rank))) return {};
+  // The second copy of longer ones would be for nothing.
+  if (length > longest_in_vain && to.handed == to.collected && to.patience.is_spent()) {
+    (void)to.patience.waits();
+    return {};
+  }
+  // Elements of more than eight bytes may have to be aligned by more than the data of a short call are.
+  const bool is_short =
+      data <= HandedCall::short_bytes && (operation.kind != HandedKind::accumulate || length <= 8);
+  constexpr std::uint32_t alignment = 64;
+  const std::uint32_t space = is_short ? 0 : (data + alignment - 1) / alignment * alignment;
+  while (to.busy || to.handed - to.collected == CallRing::most || to.used + space > CallRing::data_bytes)
+    NEAR_TRY(complete(to, rank));
+
+  const Number number = to.handed + 1;
+  HandedCall& call = to.ring->call(number);
+  call.address = reinterpret_cast<std::uint64_t>(operation.there.contiguous_start());
+  call.bytes = length;
+  call.at = is_short ? HandedCall::here : to.used;
+  call.operation = operation.operation;
+  call.element = operation.element;
+  call.kind = operation.kind;
+  call.operands = operation.operand_count;
+  call.fetches = operation.into != nullptr ? 1 : 0;
+  std::byte* at = to.ring->data_of(call);
+  for (std::uint8_t i = 0; i < operation.operand_count; ++i, at += length)
+    datatype::pack(operation.operands[i], 0, at, static_cast<MPI_Count>(length));
+  Buffer& into = to.into[number % CallRing::most];
+  into = operation.into != nullptr ? *operation.into : Buffer{};
+  if (into.type != nullptr) {
+    ++to.results;
+    if (!into.type->predefined) object::keep(into.type);
+  }
+  to.used += space;
+  to.handed = number;
+  call.number.raise(number);
+  NEAR_KILL_POINT("call-handed");
+  base::fetch_for_writing(&to.ring->call(number + 1));
+  handed = true;
+  return {};
+}
+
+/// Takes the results of the calls that are complete.
+void HandedCalls::collect(Target& target) {
+  const Number completed = target.ring->turn.completed();
+  while (target.collected < completed) {
+    HandedCall& call = target.ring->call(++target.collected);
+    Buffer& into = target.into[target.collected % CallRing::most];
+    if (call.is_outside != 0)
+      target.failure.note(base::fail(MPI_ERR_RMA_RANGE,
+                                     "an operation refers to memory that is no longer attached to {}",
+                                     object::describe(window_)));
+    else if (into.type != nullptr)
+      datatype::unpack(into, 0, target.ring->before_of(call), call.bytes);
+    if (into.type == nullptr) continue;
+    --target.results;
+    if (!into.type->predefined) datatype::release(into.type);
+    into = {};
+  }
+  if (target.collected == target.handed) target.used = 0;
+}
+
+Result HandedCalls::complete(Target& target, int rank) {
+  if (target.busy) p2p::wait_until([&target] { return !target.busy; });
+  if (target.handed != target.collected) {
+    collect(target);
+    if (target.handed == target.collected || is_answered(target, rank)) {
+      target.patience.answered();
+      target.unanswered = 0;
+      if (++target.answered == answers_worth_waking) target.waking.answered();
+      // The target may wait for us in the same way: what it handed over before it answered is here.
+      if (RingServer* server = state_of(window_).server.get()) server->advance();
+    } else {
+      take_back(target, rank);
+    }
+  }
+  return std::exchange(target.failure, {}).tell();
+}
+
+Result HandedCalls::finish_all(Where where) {
+  FirstFailure failure;
+  for (const int rank : with_ring_) failure.note(finish(rank, where));
+  return failure.tell();
+}
+
+/// Whether the target carries out everything within a short time.
+bool HandedCalls::is_answered(Target& target, int rank) {
+  if (transport::wait_settings.oversubscribed) return false; // it would need this processor
+  segment::Doorbell* bell = peer_of(window_, rank).send.doorbell;
+  const bool sleeps = bell != nullptr && bell->sleeping.load_relaxed() != 0;
+  const bool is_worth_waking = are_unanswered(target) && sleeps && target.waking.waits();
+  if (is_worth_waking) {
+    target.waking.did_not_answer(); // until it has answered for a while, as one does not that sleeps at once
+    transport::DoorbellCalls::ring(bell->sleeping, bell->bell);
+  } else if (sleeps || !target.patience.waits()) {
+    return false;
+  }
+  const std::uint64_t until = os::monotonic_ns() + (is_worth_waking ? wait_for_waking_ns : wait_ns);
+  do {
+    for (int polls = 0; polls < 4; ++polls) {
+      p2p::progress();
+      collect(target);
+      if (target.handed == target.collected) return true;
+      base::cpu_relax();
+    }
+  } while (os::monotonic_ns() < until);
+  target.patience.did_not_answer();
+  return false;
+}
+
+/// Whether many operations, one soon after another, have not been answered.
+bool HandedCalls::are_unanswered(Target& target) {
+  const std::uint64_t now = os::monotonic_ns();
+  target.answered = 0;
+  if (target.unanswered++ == 0) target.unanswered_since = now;
+  if (target.unanswered < calls_before_waking) return false;
+  target.unanswered = 0;
+  return now - target.unanswered_since < calls_before_waking * interval_before_waking_ns;
+}
+
+/// Carries out what the target has not.
+void HandedCalls::take_back(Target& target, int rank) {
+  queue::CallTurn<>& turn = target.ring->turn;
+  target.busy = true;
+  Number completed = 0;
+  // While the target has the turn, it is about to complete everything, or waits for its processor.
+  for (int polls = 1; !turn.take(queue::CallTurn<>::Holder::origin, completed); ++polls)
+    if (polls % 64 == 0) {
+      p2p::progress();
+      transport::give_way();
+    } else {
+      base::cpu_relax();
+    }
+  NEAR_KILL_POINT("calls-taken-back");
+  {
+    const struct Scope { // leaves the turn whatever happens
+      ~Scope() { turn_.leave(handed_); }
+      queue::CallTurn<>& turn_;
+      Number handed_;
+    } scope{turn, target.handed};
+    if (completed != target.handed) carry_out(target, rank, completed + 1);
+  }
+  collect(target);
+  target.busy = false;
+  transport::wake_waiting_threads();
+}
+
+/// Carries out the calls from `first` on.
+void HandedCalls::carry_out(Target& target, int rank, Number first) {
+  bool changes = false;
+  for (Number number = first; number <= target.handed; ++number) {
+    HandedCall& call = target.ring->call(number);
+    call.is_outside = 0; // its address was checked when it was handed over
+    changes |= changes_elements(call);
+  }
+  move(target, rank, HandedKind::put, first);
+  move(target, rank, HandedKind::get, first);
+  if (!changes) return;
+  const ElementLock lock(state_of(window_).members[static_cast<std::size_t>(rank)]);
+  for (Number number = first; number <= target.handed;) number = change(target, rank, number, target.handed);
+}
+
+/// Carries out all puts, or gets, from `first` on.
+void HandedCalls::move(Target& target, int rank, HandedKind kind, Number first) {
+  const bool writes = kind == HandedKind::put;
+  transport::Peer& peer = peer_of(window_, rank);
+  auto each = [&](auto&& function) {
+    for (Number number = first; number <= target.handed; ++number)
+      if (HandedCall& call = target.ring->call(number); call.kind == kind)
+        function(call, writes ? target.ring->data_of(call) : target.ring->before_of(call));
+  };
+  Runs runs;
+  each([&](HandedCall& call, std::byte* here) { runs.add(call, here); });
+  if (runs.copy(peer, writes)) return;
+  // One by one, so that only those fail whose memory is not there.
+  each([&](HandedCall& call, std::byte* here) {
+    const Buffer mine = comm::byte_buffer(here, call.bytes),
+                 theirs = comm::byte_buffer(reinterpret_cast<void*>(call.address), call.bytes);
+    target.failure.note(writes ? store_through_kernel(mine, theirs, peer)
+                               : load_through_kernel(mine, theirs, peer));
+  });
+}
+
+/// Carries out the accumulates and swaps from `first` to `last`, or up to one that meets an earlier one: they are read and written
+/// at once. Returns the number of the first call that is left.
+Number HandedCalls::change(Target& target, int rank, Number first, Number last) {
+  transport::Peer& peer = peer_of(window_, rank);
+  CallRing& ring = *target.ring;
+  auto each = [&](Number behind, auto&& function) {
+    for (Number number = first; number < behind; ++number)
+      if (HandedCall& call = ring.call(number); changes_elements(call))
+        function(call, target.scratch_of(call, number));
+  };
+  if (target.scratch == nullptr)
+    target.scratch = std::make_unique_for_overwrite<std::byte[]>(CallRing::data_bytes +
+                                                                 CallRing::most * HandedCall::short_bytes);
+  Runs reads, writes;
+  Number behind = first;
+  for (; behind <= last; ++behind) {
+    HandedCall& call = ring.call(behind);
+    if (!changes_elements(call)) continue;
+    bool meets_another = false;
+    each(behind, [&](HandedCall& other, std::byte*) { meets_another |= overlap(call, other); });
+    if (meets_another) break;
+    reads.add(call, target.scratch_of(call, behind));
+  }
+  const auto refuse = [&] {
+    target.failure.note(base::fail(MPI_ERR_RMA_RANGE, "an accumulate on rank {} of {} failed: {}", rank,
+                                   object::describe(window_), std::string(base::failure_text())));
+  };
+  if (!reads.copy(peer, false)) {
+    if (reads.count == 1) refuse();
+    // One by one, so that only those fail whose memory is not there.
+    else
+      for (Number number = first; number < behind; ++number) (void)change(target, rank, number, number);
+    return behind;
+  }
+  each(behind, [&](HandedCall& call, std::byte* memory) {
+    if (call.fetches != 0) copy::raw(ring.before_of(call), memory, call.bytes);
+    if (change_elements(call, ring.data_of(call), memory)) writes.add(call, memory);
+  });
+  if (!writes.copy(peer, true)) refuse();
+  return behind;
+}
+
+} // namespace near::rma

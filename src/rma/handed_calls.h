@@ -1,0 +1,126 @@
+// Short operations on private memory of other processes of this machine: the origin's side (call_ring.h).
+//
+// A copy by the kernel takes some microseconds, however short. So this process first hands such operations to their target, whose
+// answer takes a tenth of that if it is in MPI and polls. Operations go on being handed over until a call needs them to be
+// complete; what the target has not begun by then, or a short time later, this process takes back, and does itself with as few
+// calls of the kernel as it can. So no target has to take part. How long a target is waited for depends on whether it has answered
+// lately.
+#pragma once
+
+#include "datatype/operation.h"
+#include "rma/call_ring.h"
+#include "rma/under_way.h"
+
+#include <array>
+#include <memory>
+#include <vector>
+
+namespace near::object {
+struct Window;
+}
+
+namespace near::rma {
+
+using datatype::Buffer;
+
+/// An operation as it is handed over. The origin's data are copied at once.
+struct Handing {
+  HandedKind kind;
+  Buffer there; ///< the target's memory, without gaps
+  std::array<Buffer, 2>
+      operands{}; ///< a put's data; an accumulate's; a swap's new element and the one to compare with
+  std::uint8_t operand_count = 0;
+  const Buffer* into = nullptr;                  ///< where what was there before goes; null: nowhere
+  object::HandleBits operation = 0, element = 0; ///< of an accumulate
+  bool has_gaps = false;                         ///< its elements do
+};
+
+class HandedCalls {
+public:
+  explicit HandedCalls(object::Window& window);
+  /// All calls must be complete, and no target look for any more.
+  ~HandedCalls();
+  HandedCalls(const HandedCalls&) = delete;
+  HandedCalls& operator=(const HandedCalls&) = delete;
+
+  /// Hands an operation over. Sets `handed` to false if it has to be done in another way: it is too long, or there is no memory
+  /// for a ring, or too few operations so far to need one. Then all operations handed over before it are complete. Fails if one
+  /// of those has.
+  base::Result hand(int rank, const Handing& operation, bool& handed);
+
+  /// Returns when what was handed to that rank is complete. Fails if something has failed since the last time.
+  base::Result finish(int rank, Where where) {
+    Target* target = targets_[static_cast<std::size_t>(rank)].get();
+    if (target == nullptr || target->handed == target->collected) return {};
+    // Operands have been copied.
+    if (where == Where::origin && target->results == 0) return {};
+    return complete(*target, rank);
+  }
+  /// finish() for all ranks; the first failure is returned after all of them.
+  base::Result finish_all(Where where);
+
+private:
+  /// Whether a target is worth waiting for: after it has not answered, that many more times are not waited for, twice as many
+  /// each time.
+  class Patience {
+  public:
+    bool waits() {
+      if (left_ == 0) return true;
+      --left_;
+      return false;
+    }
+    bool is_spent() const { return left_ != 0; }
+    void answered() { left_ = next_ = 0; }
+    void did_not_answer() {
+      next_ = next_ == 0 ? 1 : next_ < most ? 2 * next_ : most;
+      left_ = next_;
+    }
+
+  private:
+    static constexpr std::uint32_t most = 64;
+    std::uint32_t left_ = 0, next_ = 0;
+  };
+
+  struct Target {
+    CallRing* ring = nullptr;
+    bool ring_is_ours = false; ///< allocated for it alone
+    queue::Number handed = 0,
+                  collected = 0;  ///< the last call that was handed over, and whose result has been taken
+    std::uint32_t results = 0;    ///< that have not been taken
+    std::uint32_t used = 0;       ///< of CallRing::data
+    std::uint32_t operations = 0; ///< before there was a ring
+    bool busy = false;            ///< a thread takes calls back
+    Patience patience;
+    Patience waking;                         ///< whether it is worth waking
+    std::uint32_t answered = 0;              ///< how often it has answered, one time after another
+    std::uint32_t unanswered = 0;            ///< how often it has not answered, one time after another
+    std::uint64_t unanswered_since = 0;      ///< when the first of these began
+    std::array<Buffer, CallRing::most> into; ///< where results go; without a datatype: nowhere
+    std::unique_ptr<std::byte[]> scratch;    ///< as large as the ring's data, and short data of all calls
+    FirstFailure failure;                    ///< since it was last told
+
+    std::byte* scratch_of(const HandedCall& call, queue::Number number) const;
+  };
+
+  Target& target(int rank);
+  bool is_worth_ring(Target& target) const;
+  bool make_ring(Target& target, int rank);
+  void collect(Target& target);
+  base::Result complete(Target& target, int rank);
+  bool is_answered(Target& target, int rank);
+  static bool are_unanswered(Target& target);
+  void take_back(Target& target, int rank);
+  void carry_out(Target& target, int rank, queue::Number first);
+  void move(Target& target, int rank, HandedKind kind, queue::Number first);
+  queue::Number change(Target& target, int rank, queue::Number first, queue::Number last);
+
+  object::Window& window_;
+  std::vector<std::unique_ptr<Target>> targets_; ///< by rank; null until the first operation
+  std::vector<int> with_ring_;                   ///< ranks
+};
+
+/// Carries out an accumulate or compare-and-swap with these operands on `memory`; the element lock is held. Returns whether it has
+/// changed the memory.
+bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory);
+
+} // namespace near::rma

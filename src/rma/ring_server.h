@@ -1,0 +1,36 @@
+// The target's side of handed calls (call_ring.h): whenever this process makes progress, it carries out what other processes of
+// this machine have handed to it.
+#pragma once
+
+#include "rma/agent.h"
+#include "rma/call_ring.h"
+
+#include <vector>
+
+namespace near::object {
+struct Window;
+}
+
+namespace near::rma {
+
+class RingServer {
+public:
+  explicit RingServer(object::Window& window) : window_(window) {}
+  base::Result start() { return agent_.start(); }
+
+  /// Carries out the calls that lie in the rings. Called from the progress engine.
+  void advance();
+
+private:
+  void find_new_rings();
+  bool serve(CallRing& ring);
+  bool carry_out(CallRing& ring, HandedCall& call);
+  bool is_ours(const HandedCall& call) const;
+
+  object::Window& window_;
+  std::vector<CallRing*> rings_;
+  segment::Offset newest_ = 0; ///< the ring that was listed last, as far as this process knows
+  Agent<RingServer> agent_{*this};
+};
+
+} // namespace near::rma
