@@ -33,7 +33,7 @@ struct alignas(64) HandedCall {
   std::uint8_t fetches = 0;  ///< 1: the origin wants what was there before
   std::uint8_t is_outside =
       0; ///< written by the target: the memory is not in the window, and nothing was done
-  std::byte data[short_bytes]{}; ///< if they are short
+  alignas(8) std::byte data[short_bytes]{}; ///< if they are short
 
   std::uint32_t operand_bytes() const { return operands * bytes; }
   std::uint32_t data_bytes() const { return (operands + fetches) * bytes; }

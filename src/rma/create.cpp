@@ -105,6 +105,7 @@ namespace {
 /// Lets operations on private memory of this machine be handed to their targets (handed_calls.h).
 Result begin_handing(Window& window) {
   State& state = state_of(window);
+  const Member& own = state.members[static_cast<std::size_t>(state.rank)];
   bool others_reach_us = false, we_reach_others = false;
   for (int rank = 0; rank < window.communicator->size; ++rank) {
     const Member& member = state.members[static_cast<std::size_t>(rank)];
@@ -112,7 +113,7 @@ Result begin_handing(Window& window) {
         window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.shared == 0);
     if (rank == state.rank)
       others_reach_us = is_private;
-    else if (member.locks != nullptr && is_private)
+    else if (member.segment == own.segment && is_private)
       we_reach_others = true;
   }
   if (we_reach_others) state.handed = std::make_unique<HandedCalls>(window);
@@ -178,8 +179,10 @@ Result create_any(Communicator& communicator, int flavor, Member mine, const Inf
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
   expose(*window, mine);
+  // Where this process's memory is private, that of the others probably is, too.
   constexpr std::size_t most_rings = 3;
-  const auto others = static_cast<std::size_t>(window->communicator->size - 1);
+  const bool is_private = flavor == MPI_WIN_FLAVOR_DYNAMIC || (mine.size != 0 && mine.shared == 0);
+  const std::size_t others = is_private ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
   NEAR_TRY(agree(*window, mine, make_shared_part(*window, std::min(others, most_rings))));
   NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));

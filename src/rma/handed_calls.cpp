@@ -22,18 +22,23 @@ namespace {
 
 using queue::Number;
 
-/// Operations on a target before it is worth a ring that has to be allocated, which takes as long as some of them.
-constexpr std::uint32_t operations_without_ring = 3;
+/// Operations on a target before it is worth a ring that has to be allocated, which takes as long as some 30 of them.
+constexpr std::uint32_t operations_without_ring = 32;
+/// How many rings a process allocates, for all its windows together: 1 MiB.
+constexpr int most_allocated_rings = 64;
+int allocated_rings = 0;
 /// How long a target is waited for: as long as the kernel's copy takes that replaces its answer.
 constexpr std::uint64_t wait_ns = 2'000;
-/// A target that sleeps in MPI is woken if this many operations, one after another, have not been answered, and each took at most
-/// so long. It then has a longer time to answer.
-constexpr std::uint32_t calls_before_waking = 16;
-/// Longer operations are not handed to a target that is not waited for.
+/// The same if it did not answer the last time. Two processes that access each other may both miss the other's answer because it copies
+/// for so long; the next time one of them has to wait until the other is done.
+constexpr std::uint64_t wait_again_ns = 4'000;
+/// The same if it had to be woken.
+constexpr std::uint64_t wait_for_waking_ns = 50'000;
+/// Operations that are longer, and alone, are not handed to a target that is not waited for: they would be copied twice for nothing.
 constexpr std::uint32_t longest_in_vain = 1024;
-/// A target was worth waking if it has answered so many times afterwards.
-constexpr std::uint32_t answers_worth_waking = 64;
-constexpr std::uint64_t interval_before_waking_ns = 20'000, wait_for_waking_ns = 50'000;
+
+/// Where ranks share processors, a target would need that of the process that waits for it.
+bool never_waits() { return transport::wait_settings.oversubscribed; }
 
 bool changes_elements(const HandedCall& call) {
   return call.kind == HandedKind::accumulate || call.kind == HandedKind::compare_and_swap;
@@ -46,17 +51,36 @@ Handle handle_from(object::HandleBits bits) {
 
 /// Up to one run for each call of a ring.
 struct Runs {
-  std::array<os::Run, CallRing::most> theirs{}, mine{};
+  std::array<os::Run, CallRing::most> theirs, mine;
+  std::array<bool, CallRing::most> copied{};
   std::size_t count = 0;
 
   void add(const HandedCall& call, std::byte* here) {
     theirs[count] = {reinterpret_cast<void*>(call.address), call.bytes};
     mine[count++] = {here, call.bytes};
   }
-  bool copy(transport::Peer& peer, bool writes) {
-    if (count == 0) return true;
-    const std::span<os::Run> to = std::span(theirs).first(count), from = std::span(mine).first(count);
-    return writes ? transport::copy_to_peer(peer, to, from) : transport::copy_from_peer(peer, to, from);
+  /// Copies all of them by the kernel, or those that it reaches; then `copied` says which, and the first failure is returned.
+  Result copy(transport::Peer& peer, bool writes) {
+    if (count == 0) return {};
+    std::array<os::Run, CallRing::most> to, from; // which the transport may change
+    std::copy_n(theirs.begin(), count, to.begin());
+    std::copy_n(mine.begin(), count, from.begin());
+    const std::span<os::Run> all = std::span(to).first(count), ours = std::span(from).first(count);
+    if (writes ? transport::copy_to_peer(peer, all, ours) : transport::copy_from_peer(peer, all, ours)) {
+      copied.fill(true);
+      return {};
+    }
+    FirstFailure failure;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Buffer here = comm::byte_buffer(mine[i].address, mine[i].bytes),
+                   there = comm::byte_buffer(theirs[i].address, theirs[i].bytes);
+      const Result done =
+          writes ? store_through_kernel(here, there, peer) : load_through_kernel(here, there, peer);
+      copied[i] = done.ok();
+      failure.note(done);
+      if (!done.ok() && object::error_class(done) == MPI_ERR_PROC_ABORTED) break; // each took seconds
+    }
+    return failure.tell();
   }
 };
 
@@ -89,7 +113,10 @@ HandedCalls::HandedCalls(Window& window)
 
 HandedCalls::~HandedCalls() {
   for (const auto& target : targets_)
-    if (target != nullptr && target->ring_is_ours) memory::free_shareable(target->ring);
+    if (target != nullptr && target->ring_is_ours) {
+      memory::free_shareable(target->ring);
+      --allocated_rings;
+    }
 }
 
 std::byte* HandedCalls::Target::scratch_of(const HandedCall& call, Number number) const {
@@ -109,15 +136,18 @@ bool HandedCalls::is_worth_ring(Target& target) const {
 
 /// Makes a ring and lists it at its target. Returns false if there is no memory for it.
 bool HandedCalls::make_ring(Target& target, int rank) {
+  with_ring_.reserve(with_ring_.size() + 1);
   auto& spare = state_of(window_).spare_rings;
   void* memory = nullptr;
   if (!spare.empty()) {
     memory = spare.data();
     spare = spare.subspan(1);
   } else {
+    if (allocated_rings == most_allocated_rings) return false;
     memory = memory::allocate_shareable(sizeof(CallRing), {});
     if (memory == nullptr) return false;
     target.ring_is_ours = true;
+    ++allocated_rings;
   }
   target.ring = new (memory) CallRing;
   SharedPart& part = *state_of(window_).members[static_cast<std::size_t>(rank)].locks;
@@ -140,14 +170,9 @@ Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
   if (data > CallRing::data_bytes) return finish(rank, Where::target);
   Target& to = target(rank);
   if (to.ring == nullptr && (!is_worth_ring(to) || !make_ring(to, rank))) return {};
-  // The second copy of longer ones would be for nothing.
-  if (length > longest_in_vain && to.handed == to.collected && to.patience.is_spent()) {
-    (void)to.patience.waits();
+  if (length > longest_in_vain && to.handed == to.collected && (never_waits() || !to.waiting.tries()))
     return {};
-  }
-  // Elements of more than eight bytes may have to be aligned by more than the data of a short call are.
-  const bool is_short =
-      data <= HandedCall::short_bytes && (operation.kind != HandedKind::accumulate || length <= 8);
+  const bool is_short = data <= HandedCall::short_bytes;
   constexpr std::uint32_t alignment = 64;
   const std::uint32_t space = is_short ? 0 : (data + alignment - 1) / alignment * alignment;
   while (to.busy || to.handed - to.collected == CallRing::most || to.used + space > CallRing::data_bytes)
@@ -184,6 +209,7 @@ Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
 /// Takes the results of the calls that are complete.
 void HandedCalls::collect(Target& target) {
   const Number completed = target.ring->turn.completed();
+  if (completed != target.collected) transport::count_handed(completed - target.collected, 0);
   while (target.collected < completed) {
     HandedCall& call = target.ring->call(++target.collected);
     Buffer& into = target.into[target.collected % CallRing::most];
@@ -204,15 +230,26 @@ void HandedCalls::collect(Target& target) {
 Result HandedCalls::complete(Target& target, int rank) {
   if (target.busy) p2p::wait_until([&target] { return !target.busy; });
   if (target.handed != target.collected) {
+    const struct Scope {
+      explicit Scope(Target& target) : target_(target) { target_.busy = true; }
+      ~Scope() {
+        target_.busy = false;
+        transport::wake_waiting_threads();
+      }
+      Target& target_;
+    } scope(target);
     collect(target);
-    if (target.handed == target.collected || is_answered(target, rank)) {
-      target.patience.answered();
-      target.unanswered = 0;
-      if (++target.answered == answers_worth_waking) target.waking.answered();
-      // The target may wait for us in the same way: what it handed over before it answered is here.
-      if (RingServer* server = state_of(window_).server.get()) server->advance();
+    bool answered = target.handed == target.collected || is_answered(target, rank);
+    // The target may wait for us in the same way: what it handed over before it answered is here.
+    if (answered)
+      serve_others();
+    else
+      answered = take_back(target, rank);
+    if (answered) {
+      target.waiting.succeeded();
+      target.waking.answered();
     } else {
-      take_back(target, rank);
+      target.waking.not_answered();
     }
   }
   return std::exchange(target.failure, {}).tell();
@@ -220,23 +257,25 @@ Result HandedCalls::complete(Target& target, int rank) {
 
 Result HandedCalls::finish_all(Where where) {
   FirstFailure failure;
-  for (const int rank : with_ring_) failure.note(finish(rank, where));
+  // By index, since another thread may list a ring meanwhile.
+  for (std::size_t i = 0; i < with_ring_.size(); ++i) failure.note(finish(with_ring_[i], where));
   return failure.tell();
 }
 
 /// Whether the target carries out everything within a short time.
 bool HandedCalls::is_answered(Target& target, int rank) {
-  if (transport::wait_settings.oversubscribed) return false; // it would need this processor
+  if (never_waits()) return false;
+  const std::uint64_t now = os::monotonic_ns();
   segment::Doorbell* bell = peer_of(window_, rank).send.doorbell;
   const bool sleeps = bell != nullptr && bell->sleeping.load_relaxed() != 0;
-  const bool is_worth_waking = are_unanswered(target) && sleeps && target.waking.waits();
-  if (is_worth_waking) {
-    target.waking.did_not_answer(); // until it has answered for a while, as one does not that sleeps at once
+  const bool wakes = target.waking.begins(now) && sleeps && target.waking.tries();
+  if (wakes)
     transport::DoorbellCalls::ring(bell->sleeping, bell->bell);
-  } else if (sleeps || !target.patience.waits()) {
+  else if (sleeps || !target.waiting.tries())
     return false;
-  }
-  const std::uint64_t until = os::monotonic_ns() + (is_worth_waking ? wait_for_waking_ns : wait_ns);
+  const std::uint64_t until = now + (wakes                         ? wait_for_waking_ns
+                                     : target.waiting.has_failed() ? wait_again_ns
+                                                                   : wait_ns);
   do {
     for (int polls = 0; polls < 4; ++polls) {
       p2p::progress();
@@ -244,25 +283,24 @@ bool HandedCalls::is_answered(Target& target, int rank) {
       if (target.handed == target.collected) return true;
       base::cpu_relax();
     }
+    if (wakes) transport::give_way(); // other threads may call MPI
   } while (os::monotonic_ns() < until);
-  target.patience.did_not_answer();
+  target.waiting.failed();
   return false;
 }
 
-/// Whether many operations, one soon after another, have not been answered.
-bool HandedCalls::are_unanswered(Target& target) {
-  const std::uint64_t now = os::monotonic_ns();
-  target.answered = 0;
-  if (target.unanswered++ == 0) target.unanswered_since = now;
-  if (target.unanswered < calls_before_waking) return false;
-  target.unanswered = 0;
-  return now - target.unanswered_since < calls_before_waking * interval_before_waking_ns;
+/// Carries out what others have handed to this process.
+void HandedCalls::serve_others() {
+  if (RingServer* server = state_of(window_).server.get()) server->advance();
 }
 
-/// Carries out what the target has not.
-void HandedCalls::take_back(Target& target, int rank) {
+/// Carries out what the target has not. Returns whether there was nothing left.
+bool HandedCalls::take_back(Target& target, int rank) {
+  serve_others(); // they may wait, and the kernel's copies take long
+  if (target.scratch == nullptr)
+    target.scratch = std::make_unique_for_overwrite<std::byte[]>(CallRing::data_bytes +
+                                                                 CallRing::most * HandedCall::short_bytes);
   queue::CallTurn<>& turn = target.ring->turn;
-  target.busy = true;
   Number completed = 0;
   // While the target has the turn, it is about to complete everything, or waits for its processor.
   for (int polls = 1; !turn.take(queue::CallTurn<>::Holder::origin, completed); ++polls)
@@ -273,17 +311,28 @@ void HandedCalls::take_back(Target& target, int rank) {
       base::cpu_relax();
     }
   NEAR_KILL_POINT("calls-taken-back");
-  {
-    const struct Scope { // leaves the turn whatever happens
-      ~Scope() { turn_.leave(handed_); }
-      queue::CallTurn<>& turn_;
-      Number handed_;
-    } scope{turn, target.handed};
+  try {
     if (completed != target.handed) carry_out(target, rank, completed + 1);
+  } catch (...) {
+    turn.leave(target.handed);
+    forget(target);
+    throw;
   }
+  turn.leave(target.handed);
+  transport::count_handed(0, target.handed - completed);
   collect(target);
-  target.busy = false;
-  transport::wake_waiting_threads();
+  serve_others();
+  return completed == target.handed;
+}
+
+/// Gives up all results: there was no memory to complete the calls, as the call that did so tells.
+void HandedCalls::forget(Target& target) {
+  for (Buffer& into : target.into) {
+    if (into.type != nullptr && !into.type->predefined) datatype::release(into.type);
+    into = {};
+  }
+  target.results = target.used = 0;
+  target.collected = target.handed;
 }
 
 /// Carries out the calls from `first` on.
@@ -298,7 +347,7 @@ void HandedCalls::carry_out(Target& target, int rank, Number first) {
   move(target, rank, HandedKind::get, first);
   if (!changes) return;
   const ElementLock lock(state_of(window_).members[static_cast<std::size_t>(rank)]);
-  for (Number number = first; number <= target.handed;) number = change(target, rank, number, target.handed);
+  for (Number number = first; number <= target.handed;) number = change(target, rank, number);
 }
 
 /// Carries out all puts, or gets, from `first` on.
@@ -312,19 +361,12 @@ void HandedCalls::move(Target& target, int rank, HandedKind kind, Number first) 
   };
   Runs runs;
   each([&](HandedCall& call, std::byte* here) { runs.add(call, here); });
-  if (runs.copy(peer, writes)) return;
-  // One by one, so that only those fail whose memory is not there.
-  each([&](HandedCall& call, std::byte* here) {
-    const Buffer mine = comm::byte_buffer(here, call.bytes),
-                 theirs = comm::byte_buffer(reinterpret_cast<void*>(call.address), call.bytes);
-    target.failure.note(writes ? store_through_kernel(mine, theirs, peer)
-                               : load_through_kernel(mine, theirs, peer));
-  });
+  target.failure.note(runs.copy(peer, writes));
 }
 
-/// Carries out the accumulates and swaps from `first` to `last`, or up to one that meets an earlier one: they are read and written
-/// at once. Returns the number of the first call that is left.
-Number HandedCalls::change(Target& target, int rank, Number first, Number last) {
+/// Carries out the accumulates and swaps from `first` on, up to one that meets an earlier one: they are read and written at once.
+/// Returns the number of the first call that is left.
+Number HandedCalls::change(Target& target, int rank, Number first) {
   transport::Peer& peer = peer_of(window_, rank);
   CallRing& ring = *target.ring;
   auto each = [&](Number behind, auto&& function) {
@@ -332,12 +374,9 @@ Number HandedCalls::change(Target& target, int rank, Number first, Number last) 
       if (HandedCall& call = ring.call(number); changes_elements(call))
         function(call, target.scratch_of(call, number));
   };
-  if (target.scratch == nullptr)
-    target.scratch = std::make_unique_for_overwrite<std::byte[]>(CallRing::data_bytes +
-                                                                 CallRing::most * HandedCall::short_bytes);
   Runs reads, writes;
   Number behind = first;
-  for (; behind <= last; ++behind) {
+  for (; behind <= target.handed; ++behind) {
     HandedCall& call = ring.call(behind);
     if (!changes_elements(call)) continue;
     bool meets_another = false;
@@ -345,22 +384,14 @@ Number HandedCalls::change(Target& target, int rank, Number first, Number last) 
     if (meets_another) break;
     reads.add(call, target.scratch_of(call, behind));
   }
-  const auto refuse = [&] {
-    target.failure.note(base::fail(MPI_ERR_RMA_RANGE, "an accumulate on rank {} of {} failed: {}", rank,
-                                   object::describe(window_), std::string(base::failure_text())));
-  };
-  if (!reads.copy(peer, false)) {
-    if (reads.count == 1) refuse();
-    // One by one, so that only those fail whose memory is not there.
-    else
-      for (Number number = first; number < behind; ++number) (void)change(target, rank, number, number);
-    return behind;
-  }
+  target.failure.note(reads.copy(peer, false));
+  std::size_t i = 0;
   each(behind, [&](HandedCall& call, std::byte* memory) {
+    if (!reads.copied[i++]) return;
     if (call.fetches != 0) copy::raw(ring.before_of(call), memory, call.bytes);
     if (change_elements(call, ring.data_of(call), memory)) writes.add(call, memory);
   });
-  if (!writes.copy(peer, true)) refuse();
+  target.failure.note(writes.copy(peer, true));
   return behind;
 }
 

@@ -9,6 +9,7 @@
 
 #include "datatype/operation.h"
 #include "rma/call_ring.h"
+#include "rma/patience.h"
 #include "rma/under_way.h"
 
 #include <array>
@@ -38,7 +39,7 @@ struct Handing {
 class HandedCalls {
 public:
   explicit HandedCalls(object::Window& window);
-  /// All calls must be complete, and no target look for any more.
+  /// All calls must be complete, and no target may look for calls any more.
   ~HandedCalls();
   HandedCalls(const HandedCalls&) = delete;
   HandedCalls& operator=(const HandedCalls&) = delete;
@@ -60,27 +61,6 @@ public:
   base::Result finish_all(Where where);
 
 private:
-  /// Whether a target is worth waiting for: after it has not answered, that many more times are not waited for, twice as many
-  /// each time.
-  class Patience {
-  public:
-    bool waits() {
-      if (left_ == 0) return true;
-      --left_;
-      return false;
-    }
-    bool is_spent() const { return left_ != 0; }
-    void answered() { left_ = next_ = 0; }
-    void did_not_answer() {
-      next_ = next_ == 0 ? 1 : next_ < most ? 2 * next_ : most;
-      left_ = next_;
-    }
-
-  private:
-    static constexpr std::uint32_t most = 64;
-    std::uint32_t left_ = 0, next_ = 0;
-  };
-
   struct Target {
     CallRing* ring = nullptr;
     bool ring_is_ours = false; ///< allocated for it alone
@@ -89,12 +69,9 @@ private:
     std::uint32_t results = 0;    ///< that have not been taken
     std::uint32_t used = 0;       ///< of CallRing::data
     std::uint32_t operations = 0; ///< before there was a ring
-    bool busy = false;            ///< a thread takes calls back
-    Patience patience;
-    Patience waking;                         ///< whether it is worth waking
-    std::uint32_t answered = 0;              ///< how often it has answered, one time after another
-    std::uint32_t unanswered = 0;            ///< how often it has not answered, one time after another
-    std::uint64_t unanswered_since = 0;      ///< when the first of these began
+    bool busy = false;            ///< a thread completes calls
+    Patience waiting;             ///< for its answer
+    Waking waking;
     std::array<Buffer, CallRing::most> into; ///< where results go; without a datatype: nowhere
     std::unique_ptr<std::byte[]> scratch;    ///< as large as the ring's data, and short data of all calls
     FirstFailure failure;                    ///< since it was last told
@@ -108,11 +85,12 @@ private:
   void collect(Target& target);
   base::Result complete(Target& target, int rank);
   bool is_answered(Target& target, int rank);
-  static bool are_unanswered(Target& target);
-  void take_back(Target& target, int rank);
+  void serve_others();
+  bool take_back(Target& target, int rank);
+  static void forget(Target& target);
   void carry_out(Target& target, int rank, queue::Number first);
   void move(Target& target, int rank, HandedKind kind, queue::Number first);
-  queue::Number change(Target& target, int rank, queue::Number first, queue::Number last);
+  queue::Number change(Target& target, int rank, queue::Number first);
 
   object::Window& window_;
   std::vector<std::unique_ptr<Target>> targets_; ///< by rank; null until the first operation

@@ -5,14 +5,18 @@
 #include "copy/raw.h"
 #include "rma/state.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace near::rma {
 
 void RingServer::advance() {
   find_new_rings();
+  constexpr std::size_t most_looks = 8; // the time of a poll does not grow with the number of origins
   bool served = false;
-  for (CallRing* ring : rings_) served |= serve(*ring);
+  for (std::size_t left = std::min(rings_.size(), most_looks); left > 0; --left) {
+    if (next_ >= rings_.size()) next_ = 0;
+    served |= serve(*rings_[next_++]);
+  }
   if (served) transport::note_progress();
 }
 
@@ -46,13 +50,28 @@ bool RingServer::serve(CallRing& ring) {
   return completed != before;
 }
 
-/// Whether all of the memory is part of the window. The origin has checked that, too: this process does not rely on it.
+namespace {
+
+/// Whether the parts of a call agree.
+bool is_whole(const HandedCall& call) {
+  switch (call.kind) {
+  case HandedKind::put: return call.operands == 1 && call.fetches == 0;
+  case HandedKind::get: return call.operands == 0 && call.fetches == 1;
+  case HandedKind::accumulate: return call.operands <= 1 && call.fetches <= 1;
+  case HandedKind::compare_and_swap: return call.operands == 2 && call.fetches == 1;
+  }
+  return false;
+}
+
+} // namespace
+
+/// Whether the call is one that an origin can have handed over, and all of its memory part of the window. The origin has checked that,
+/// but memory may have been detached since.
 bool RingServer::is_ours(const HandedCall& call) const {
   const State& state = state_of(window_);
   const Member& own = state.members[static_cast<std::size_t>(state.rank)];
   const std::uint64_t begin = call.address, behind = begin + call.bytes;
-  if (behind <= begin || call.bytes > CallRing::longest || call.operands > 2 || call.fetches > 1)
-    return false;
+  if (behind <= begin || call.bytes > CallRing::longest || !is_whole(call)) return false;
   const std::uint64_t data = call.data_bytes();
   if (call.at == HandedCall::here ? data > HandedCall::short_bytes
                                   : call.at > CallRing::data_bytes || data > CallRing::data_bytes - call.at)

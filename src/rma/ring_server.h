@@ -29,6 +29,7 @@ private:
 
   object::Window& window_;
   std::vector<CallRing*> rings_;
+  std::size_t next_ = 0;       ///< the one that is looked at next
   segment::Offset newest_ = 0; ///< the ring that was listed last, as far as this process knows
   Agent<RingServer> agent_{*this};
 };

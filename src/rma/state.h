@@ -132,7 +132,7 @@ struct State : object::WindowExtension {
   std::unique_ptr<Exposure> exposure;   ///< null: nothing is registered
   std::span<CallRing> spare_rings;      ///< memory behind `own`
   std::unique_ptr<HandedCalls> handed;  ///< null: no private memory of this machine can be reached
-  std::unique_ptr<RingServer> server;   ///< null: other processes of this machine hand nothing over
+  std::unique_ptr<RingServer> server; ///< null: this process carries out nothing that others have handed over
 
   // Operations since the last poll(); see poll().
   std::uintptr_t last_read = 0; ///< the location that was read last; 0: none

@@ -169,6 +169,9 @@ struct Counters {
   Atomic<std::uint64_t> area_bytes, area_bytes_of_other_nodes;
   // Messages that this process has sent to other machines, and their payload.
   Atomic<std::uint64_t> network_messages, network_bytes;
+  // Short one-sided operations on private memory that this process has handed to their targets, and those of them that it had to carry
+  // out itself.
+  Atomic<std::uint64_t> handed, taken_back;
 };
 
 /// A rank's doorbell. The owner sets `sleeping` before it sleeps on `bell`. Processes that will sleep until a

@@ -69,6 +69,9 @@ void report_traffic() {
   if (const std::uint64_t read = counters.area_bytes.load_relaxed(); read != 0)
     text += base::format("; collectives read {} bytes of other ranks, {} of them from other NUMA nodes", read,
                          counters.area_bytes_of_other_nodes.load_relaxed());
+  if (const std::uint64_t handed = counters.handed.load_relaxed(); handed != 0)
+    text += base::format("; {} short one-sided operations by their targets, {} by this rank",
+                         handed - counters.taken_back.load_relaxed(), counters.taken_back.load_relaxed());
   base::write_line(Level::note, text);
 }
 

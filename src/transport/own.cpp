@@ -65,6 +65,12 @@ void count_sent_elsewhere(std::uint64_t bytes) {
   counters.network_bytes.bump_relaxed(bytes);
 }
 
+void count_handed(std::uint64_t complete, std::uint64_t taken_back) {
+  segment::Counters& counters = control().counters;
+  counters.handed.bump_relaxed(complete);
+  counters.taken_back.bump_relaxed(taken_back);
+}
+
 segment::Amount own_sent_elsewhere() {
   if (!job_segment().mapped()) return {};
   const segment::Counters& counters = control().counters;

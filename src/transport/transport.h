@@ -204,6 +204,8 @@ segment::NearestNodes nearest_nodes();
 void count_unexpected();
 /// Counts a message to another machine with so many bytes of payload; for reports.
 void count_sent_elsewhere(std::uint64_t bytes);
+/// Counts one-sided operations that were handed to their targets and are complete, and those that their origin carried out; for reports.
+void count_handed(std::uint64_t complete, std::uint64_t taken_back);
 /// How much this process has sent over a path, summed over all peers; for reports. Any thread may call it.
 segment::Amount own_traffic(segment::Path path);
 /// The same for other machines.

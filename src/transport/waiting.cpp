@@ -26,7 +26,10 @@ std::uint64_t patience_ns() {
 }
 
 /// How many pauses a wait makes between two polls. What follows something soon finds it polling without.
-int pauses_after(std::uint64_t quiet_ns) { return quiet_ns < 5'000 ? 1 : 16; }
+/// Meanwhile other threads of this process may take the engine lock.
+int pauses_after(std::uint64_t quiet_ns) {
+  return quiet_ns < 5'000 && !EngineLock::threads_allowed() ? 1 : 16;
+}
 
 /// With more ranks than processors: the number of polls in a wait, each followed by a yield, before the process
 /// prepares to sleep.
@@ -261,6 +264,8 @@ namespace {
 /// How many times as many polls a thread makes before it follows a leader that waits for this very processor. To sleep for a
 /// reply that is on its way, and be woken for it, takes two switches between threads.
 constexpr int more_among_threads = 8;
+/// Without an event, only so many polls apart the first ones ask for the condition, since that lets other parts of the library work.
+constexpr int polls_between_questions = 8;
 
 /// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
 /// reply is here before a clock could be read. With more ranks than processors its sender may need this
@@ -282,7 +287,9 @@ constexpr int more_among_threads = 8;
   for (int poll = 0; poll < polls; ++poll) {
     bool moved = progress();
     if (moved) wake_waiting_threads();
-    is_done = (moved || self.oversubscribed || Watch::exists()) && done(argument);
+    const bool asks =
+        moved || self.oversubscribed || Watch::exists() || (poll + 1) % polls_between_questions == 0;
+    is_done = asks && done(argument);
     if (is_done) break;
     if (yields) {
       if (learns && first_yield == 0) first_yield = os::monotonic_ns();
@@ -370,6 +377,10 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
+    if (!self.oversubscribed && DoorbellCalls::rung(bell.bell) != rung) { // whoever has rung may have more to come
+      quiet_since = os::monotonic_ns();
+      spin_ns = first_spin_ns;
+    }
     waiting.leader_sleeps = false;
     DoorbellCalls::awake(bell.sleeping); // no other thread sleeps on this doorbell
     tell_followers();                    // a ring may have been for one of them

@@ -1,13 +1,33 @@
 // Threads of one process lock, put, get and accumulate at the same time: first each on a window of its own,
-// then all on one window.
+// then all on one window. With the argument `private`, the windows are of memory of malloc.
 #include "check.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { threads = 4, rounds = 200 };
 
-static int rank, size;
+static int rank, size, is_private;
+
+static MPI_Win window_of(int count, long** base) {
+  MPI_Win made;
+  const MPI_Aint bytes = count * (MPI_Aint)sizeof **base;
+  if (is_private) {
+    *base = calloc((size_t)count, sizeof **base);
+    CHECK(*base != NULL);
+    OK(MPI_Win_create(*base, bytes, sizeof **base, MPI_INFO_NULL, MPI_COMM_WORLD, &made));
+  } else {
+    OK(MPI_Win_allocate(bytes, sizeof **base, MPI_INFO_NULL, MPI_COMM_WORLD, base, &made));
+  }
+  return made;
+}
+
+static void free_window(MPI_Win* win, long* base) {
+  OK(MPI_Win_free(win));
+  if (is_private) free(base);
+}
+
 static MPI_Win windows[threads];
 static long* bases[threads];
 
@@ -39,8 +59,11 @@ static MPI_Win common;
 static void* share(void* argument) {
   const int thread = *(int*)argument;
   long one = 1;
-  for (int i = 0; i < rounds; ++i)
+  for (int i = 0; i < rounds; ++i) {
     OK(MPI_Accumulate(&one, 1, MPI_LONG, (rank + i) % size, thread % 2, 1, MPI_LONG, MPI_SUM, common));
+    if (i % (3 + thread) == 0) OK(MPI_Win_flush((rank + i) % size, common));
+    if (i % 50 == 49) OK(MPI_Win_flush_all(common));
+  }
   return NULL;
 }
 
@@ -64,8 +87,7 @@ static void in_threads(void* (*function)(void*)) {
 
 static void one_window_for_all(void) {
   long* base = NULL;
-  OK(MPI_Win_allocate(threads * (MPI_Aint)sizeof *base, sizeof *base, MPI_INFO_NULL, MPI_COMM_WORLD, &base,
-                      &common));
+  common = window_of(threads, &base);
   OK(MPI_Win_lock_all(0, common));
   in_threads(share);
   OK(MPI_Win_unlock_all(common));
@@ -85,7 +107,7 @@ static void one_window_for_all(void) {
   OK(MPI_Win_complete(common));
   OK(MPI_Win_wait(common));
   for (int i = 0; i < threads; ++i) CHECK(base[i] == 100 * left + i);
-  OK(MPI_Win_free(&common));
+  free_window(&common, base);
   OK(MPI_Group_free(&world));
   OK(MPI_Group_free(&from));
   OK(MPI_Group_free(&to));
@@ -97,11 +119,10 @@ int main(int argc, char** argv) {
   CHECK(provided == MPI_THREAD_MULTIPLE);
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
-  for (int i = 0; i < threads; ++i)
-    OK(MPI_Win_allocate(2 * (MPI_Aint)sizeof(long), sizeof(long), MPI_INFO_NULL, MPI_COMM_WORLD, &bases[i],
-                        &windows[i]));
+  is_private = argc > 1 && strcmp(argv[1], "private") == 0;
+  for (int i = 0; i < threads; ++i) windows[i] = window_of(2, &bases[i]);
   in_threads(work);
-  for (int i = 0; i < threads; ++i) OK(MPI_Win_free(&windows[i]));
+  for (int i = 0; i < threads; ++i) free_window(&windows[i], bases[i]);
   one_window_for_all();
   OK(MPI_Finalize());
   return 0;
