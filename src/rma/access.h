@@ -1,8 +1,10 @@
 // The steps that puts, gets and accumulates share. See access.cpp.
 #pragma once
 
+#include "rma/runs.h"
 #include "rma/state.h"
 
+#include <span>
 #include <utility>
 
 namespace near::rma {
@@ -10,6 +12,8 @@ namespace near::rma {
 /// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `memory` unless there
 /// is `nothing` to do.
 Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, TargetMemory& memory);
+/// Whether all of this memory is in this process's part of the window.
+bool is_of_own_part(const Window& window, std::span<const Run> runs);
 /// The target's memory as a buffer, at its address as this process gets at it.
 Buffer buffer_of(const TargetMemory& memory, const Target& target);
 /// Copies from a buffer of this process to the target's memory.

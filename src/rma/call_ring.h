@@ -4,11 +4,13 @@
 //
 //   turn | next | calls: number, what to do, up to 24 bytes of data | data of longer calls
 //
-// The data of a call are its operands, which the origin writes, and behind them what the target's memory contained before.
+// The data of a call are its operands, which the origin writes, and behind them what the target's memory contained before. If the
+// target's memory has gaps, the runs that describe it precede them.
 #pragma once
 
 #include "object/object.h"
 #include "queue/call_turn.h"
+#include "rma/runs.h"
 #include "segment/segment.h"
 
 #include <cstddef>
@@ -23,17 +25,22 @@ struct alignas(64) HandedCall {
   static constexpr std::uint32_t short_bytes = 24;
   static constexpr std::uint32_t here = ~0u;
 
-  queue::SequenceFlag<> number;                  ///< of the call that lies here
-  std::uint64_t address = 0;                     ///< of the memory, in the target's address space
-  std::uint32_t bytes = 0;                       ///< of the memory, which has no gaps
-  std::uint32_t at = here;                       ///< where the data are in CallRing::data, or `here`
-  object::HandleBits operation = 0, element = 0; ///< of an accumulate: predefined, and without gaps
+  /// The number of the call that lies here.
+  queue::SequenceFlag<> number;
+  /// The memory, in the target's address space: where it begins, unless it has gaps, and its bytes.
+  std::uint64_t address = 0;
+  std::uint32_t bytes = 0;
+  /// Where the data are in CallRing::data, or `here`.
+  std::uint32_t at = here;
+  /// Of an accumulate: predefined. The elements have no gaps.
+  object::HandleBits operation = 0, element = 0;
   HandedKind kind = HandedKind::put;
   std::uint8_t operands = 0; ///< how many of `bytes` bytes there are: 0, 1 or 2
   std::uint8_t fetches = 0;  ///< 1: the origin wants what was there before
-  std::uint8_t is_outside =
-      0; ///< written by the target: the memory is not in the window, and nothing was done
-  alignas(8) std::byte data[short_bytes]{}; ///< if they are short
+  /// Written by the target: not all of the memory is in the window, and nothing was done.
+  std::uint8_t is_outside = 0;
+  std::uint16_t runs = 0; ///< how many describe the memory; 0: it has no gaps
+  alignas(8) std::byte data[short_bytes]{};
 
   std::uint32_t operand_bytes() const { return operands * bytes; }
   std::uint32_t data_bytes() const { return (operands + fetches) * bytes; }
@@ -44,17 +51,20 @@ struct CallRing {
   static constexpr std::uint32_t most = 32;
   /// Four pages in all.
   static constexpr std::uint32_t data_bytes = (16 << 10) - 2 * 64 - most * sizeof(HandedCall);
-  /// Longer calls are not worth a second copy.
-  static constexpr std::uint32_t longest = 8192;
+  /// Longer calls are not worth a second copy. Up to so many runs describe the memory of one.
+  static constexpr std::uint32_t longest = 8192, most_runs = 64;
 
   alignas(64) queue::CallTurn<> turn;
-  alignas(64) segment::Offset next =
-      0; ///< the ring of another origin for the same target; set before it is listed
+  /// The ring of another origin for the same target; set before this one is listed.
+  alignas(64) segment::Offset next = 0;
   HandedCall calls[most];
   alignas(64) std::byte data[data_bytes];
 
   HandedCall& call(queue::Number number) { return calls[number % most]; }
-  std::byte* data_of(HandedCall& call) { return call.at == HandedCall::here ? call.data : data + call.at; }
+  Run* runs_of(HandedCall& call) { return reinterpret_cast<Run*>(data + call.at); }
+  std::byte* data_of(HandedCall& call) {
+    return call.at == HandedCall::here ? call.data : data + call.at + call.runs * sizeof(Run);
+  }
   /// Where what was there before goes.
   std::byte* before_of(HandedCall& call) { return data_of(call) + call.operand_bytes(); }
 };

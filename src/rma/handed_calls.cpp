@@ -2,17 +2,13 @@
 #include "rma/handed_calls.h"
 
 #include "base/kill_point.h"
-#include "comm/exchange.h"
-#include "copy/raw.h"
 #include "memory/allocate.h"
 #include "os/clock.h"
 #include "rma/creation.h"
-#include "rma/through_kernel.h"
 #include "transport/doorbell.h"
 #include "transport/registry.h"
 
 #include <algorithm>
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -40,73 +36,16 @@ constexpr std::uint32_t longest_in_vain = 1024;
 /// Where ranks share processors, a target would need that of the process that waits for it.
 bool never_waits() { return transport::wait_settings.oversubscribed; }
 
-bool changes_elements(const HandedCall& call) {
-  return call.kind == HandedKind::accumulate || call.kind == HandedKind::compare_and_swap;
+/// Keeps the datatype of a buffer that is used after the call.
+void keep(const Buffer& buffer) {
+  if (!buffer.type->predefined) object::keep(buffer.type);
 }
-
-template <class Handle>
-Handle handle_from(object::HandleBits bits) {
-  return reinterpret_cast<Handle>(std::uintptr_t{bits});
-}
-
-/// Up to one run for each call of a ring.
-struct Runs {
-  std::array<os::Run, CallRing::most> theirs, mine;
-  std::array<bool, CallRing::most> copied{};
-  std::size_t count = 0;
-
-  void add(const HandedCall& call, std::byte* here) {
-    theirs[count] = {reinterpret_cast<void*>(call.address), call.bytes};
-    mine[count++] = {here, call.bytes};
-  }
-  /// Copies all of them by the kernel, or those that it reaches; then `copied` says which, and the first failure is returned.
-  Result copy(transport::Peer& peer, bool writes) {
-    if (count == 0) return {};
-    std::array<os::Run, CallRing::most> to, from; // which the transport may change
-    std::copy_n(theirs.begin(), count, to.begin());
-    std::copy_n(mine.begin(), count, from.begin());
-    const std::span<os::Run> all = std::span(to).first(count), ours = std::span(from).first(count);
-    if (writes ? transport::copy_to_peer(peer, all, ours) : transport::copy_from_peer(peer, all, ours)) {
-      copied.fill(true);
-      return {};
-    }
-    FirstFailure failure;
-    for (std::size_t i = 0; i < count; ++i) {
-      const Buffer here = comm::byte_buffer(mine[i].address, mine[i].bytes),
-                   there = comm::byte_buffer(theirs[i].address, theirs[i].bytes);
-      const Result done =
-          writes ? store_through_kernel(here, there, peer) : load_through_kernel(here, there, peer);
-      copied[i] = done.ok();
-      failure.note(done);
-      if (!done.ok() && object::error_class(done) == MPI_ERR_PROC_ABORTED) break; // each took seconds
-    }
-    return failure.tell();
-  }
-};
-
-bool overlap(const HandedCall& one, const HandedCall& other) {
-  return one.address < other.address + other.bytes && other.address < one.address + one.bytes;
+void release(Buffer& buffer) {
+  if (buffer.type != nullptr && !buffer.type->predefined) datatype::release(buffer.type);
+  buffer = {};
 }
 
 } // namespace
-
-bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory) {
-  if (call.kind == HandedKind::compare_and_swap) {
-    if (std::memcmp(memory, operands + call.bytes, call.bytes) != 0) return false;
-    copy::raw(memory, operands, call.bytes);
-    return true;
-  }
-  const datatype::Operation* operation = datatype::find_operation(handle_from<MPI_Op>(call.operation));
-  if (operation == nullptr || operation->builtin == datatype::Builtin::no_op) return false;
-  if (operation->builtin == datatype::Builtin::replace) {
-    copy::raw(memory, operands, call.bytes);
-    return true;
-  }
-  datatype::Datatype* element = datatype::find_predefined(handle_from<MPI_Datatype>(call.element));
-  if (element == nullptr || call.bytes % element->size != 0) return false;
-  datatype::reduce(*operation, operands, memory, call.bytes / element->size, *element);
-  return true;
-}
 
 HandedCalls::HandedCalls(Window& window)
     : window_(window), targets_(static_cast<std::size_t>(window.communicator->size)) {}
@@ -161,26 +100,41 @@ bool HandedCalls::make_ring(Target& target, int rank) {
   return true;
 }
 
+/// Lists the runs of memory with gaps. Returns false if they are too many.
+bool HandedCalls::find_runs(const Buffer& there) {
+  constexpr std::size_t most_pieces = 1024; // as many as one call of the kernel takes
+  pieces_.clear();
+  runs_.clear();
+  if (datatype::pieces(there, 0, there.bytes(), pieces_, most_pieces) != there.bytes()) return false;
+  for (const auto& piece : pieces_)
+    append(runs_, reinterpret_cast<std::uint64_t>(piece.address), piece.bytes);
+  return runs_.size() <= CallRing::most_runs;
+}
+
 Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
   const MPI_Count bytes = operation.there.bytes();
   handed = false;
   if (bytes > CallRing::longest) return finish(rank, Where::target);
   const auto length = static_cast<std::uint32_t>(bytes);
   const std::uint32_t data = (operation.operand_count + (operation.into != nullptr ? 1u : 0u)) * length;
-  if (data > CallRing::data_bytes) return finish(rank, Where::target);
+  const bool has_gaps = !operation.there.is_contiguous();
+  if (has_gaps && !find_runs(operation.there)) return finish(rank, Where::target);
+  const std::size_t runs = has_gaps ? runs_.size() : 0;
+  const auto all = static_cast<std::uint32_t>(runs * sizeof(Run)) + data;
+  if (all > CallRing::data_bytes) return finish(rank, Where::target);
   Target& to = target(rank);
   if (to.ring == nullptr && (!is_worth_ring(to) || !make_ring(to, rank))) return {};
   if (length > longest_in_vain && to.handed == to.collected && (never_waits() || !to.waiting.tries()))
     return {};
-  const bool is_short = data <= HandedCall::short_bytes;
+  const bool is_short = !has_gaps && data <= HandedCall::short_bytes;
   constexpr std::uint32_t alignment = 64;
-  const std::uint32_t space = is_short ? 0 : (data + alignment - 1) / alignment * alignment;
+  const std::uint32_t space = is_short ? 0 : (all + alignment - 1) / alignment * alignment;
   while (to.busy || to.handed - to.collected == CallRing::most || to.used + space > CallRing::data_bytes)
     NEAR_TRY(complete(to, rank));
 
   const Number number = to.handed + 1;
   HandedCall& call = to.ring->call(number);
-  call.address = reinterpret_cast<std::uint64_t>(operation.there.contiguous_start());
+  call.address = has_gaps ? 0 : reinterpret_cast<std::uint64_t>(operation.there.contiguous_start());
   call.bytes = length;
   call.at = is_short ? HandedCall::here : to.used;
   call.operation = operation.operation;
@@ -188,6 +142,8 @@ Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
   call.kind = operation.kind;
   call.operands = operation.operand_count;
   call.fetches = operation.into != nullptr ? 1 : 0;
+  call.runs = static_cast<std::uint16_t>(runs);
+  if (has_gaps) std::copy_n(runs_.begin(), runs, to.ring->runs_of(call));
   std::byte* at = to.ring->data_of(call);
   for (std::uint8_t i = 0; i < operation.operand_count; ++i, at += length)
     datatype::pack(operation.operands[i], 0, at, static_cast<MPI_Count>(length));
@@ -195,8 +151,11 @@ Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
   into = operation.into != nullptr ? *operation.into : Buffer{};
   if (into.type != nullptr) {
     ++to.results;
-    if (!into.type->predefined) object::keep(into.type);
+    keep(into);
   }
+  Buffer& there = to.there[number % CallRing::most];
+  there = has_gaps ? operation.there : Buffer{};
+  if (has_gaps) keep(there);
   to.used += space;
   to.handed = number;
   call.number.raise(number);
@@ -219,10 +178,9 @@ void HandedCalls::collect(Target& target) {
                                      object::describe(window_)));
     else if (into.type != nullptr)
       datatype::unpack(into, 0, target.ring->before_of(call), call.bytes);
-    if (into.type == nullptr) continue;
-    --target.results;
-    if (!into.type->predefined) datatype::release(into.type);
-    into = {};
+    if (into.type != nullptr) --target.results;
+    release(into);
+    release(target.there[target.collected % CallRing::most]);
   }
   if (target.collected == target.handed) target.used = 0;
 }
@@ -327,72 +285,10 @@ bool HandedCalls::take_back(Target& target, int rank) {
 
 /// Gives up all results: there was no memory to complete the calls, as the call that did so tells.
 void HandedCalls::forget(Target& target) {
-  for (Buffer& into : target.into) {
-    if (into.type != nullptr && !into.type->predefined) datatype::release(into.type);
-    into = {};
-  }
+  for (Buffer& into : target.into) release(into);
+  for (Buffer& there : target.there) release(there);
   target.results = target.used = 0;
   target.collected = target.handed;
-}
-
-/// Carries out the calls from `first` on.
-void HandedCalls::carry_out(Target& target, int rank, Number first) {
-  bool changes = false;
-  for (Number number = first; number <= target.handed; ++number) {
-    HandedCall& call = target.ring->call(number);
-    call.is_outside = 0; // its address was checked when it was handed over
-    changes |= changes_elements(call);
-  }
-  move(target, rank, HandedKind::put, first);
-  move(target, rank, HandedKind::get, first);
-  if (!changes) return;
-  const ElementLock lock(state_of(window_).members[static_cast<std::size_t>(rank)]);
-  for (Number number = first; number <= target.handed;) number = change(target, rank, number);
-}
-
-/// Carries out all puts, or gets, from `first` on.
-void HandedCalls::move(Target& target, int rank, HandedKind kind, Number first) {
-  const bool writes = kind == HandedKind::put;
-  transport::Peer& peer = peer_of(window_, rank);
-  auto each = [&](auto&& function) {
-    for (Number number = first; number <= target.handed; ++number)
-      if (HandedCall& call = target.ring->call(number); call.kind == kind)
-        function(call, writes ? target.ring->data_of(call) : target.ring->before_of(call));
-  };
-  Runs runs;
-  each([&](HandedCall& call, std::byte* here) { runs.add(call, here); });
-  target.failure.note(runs.copy(peer, writes));
-}
-
-/// Carries out the accumulates and swaps from `first` on, up to one that meets an earlier one: they are read and written at once.
-/// Returns the number of the first call that is left.
-Number HandedCalls::change(Target& target, int rank, Number first) {
-  transport::Peer& peer = peer_of(window_, rank);
-  CallRing& ring = *target.ring;
-  auto each = [&](Number behind, auto&& function) {
-    for (Number number = first; number < behind; ++number)
-      if (HandedCall& call = ring.call(number); changes_elements(call))
-        function(call, target.scratch_of(call, number));
-  };
-  Runs reads, writes;
-  Number behind = first;
-  for (; behind <= target.handed; ++behind) {
-    HandedCall& call = ring.call(behind);
-    if (!changes_elements(call)) continue;
-    bool meets_another = false;
-    each(behind, [&](HandedCall& other, std::byte*) { meets_another |= overlap(call, other); });
-    if (meets_another) break;
-    reads.add(call, target.scratch_of(call, behind));
-  }
-  target.failure.note(reads.copy(peer, false));
-  std::size_t i = 0;
-  each(behind, [&](HandedCall& call, std::byte* memory) {
-    if (!reads.copied[i++]) return;
-    if (call.fetches != 0) copy::raw(ring.before_of(call), memory, call.bytes);
-    if (change_elements(call, ring.data_of(call), memory)) writes.add(call, memory);
-  });
-  target.failure.note(writes.copy(peer, true));
-  return behind;
 }
 
 } // namespace near::rma

@@ -27,7 +27,7 @@ using datatype::Buffer;
 /// An operation as it is handed over. The origin's data are copied at once.
 struct Handing {
   HandedKind kind;
-  Buffer there; ///< the target's memory, without gaps
+  Buffer there; ///< the target's memory
   std::array<Buffer, 2>
       operands{}; ///< a put's data; an accumulate's; a swap's new element and the one to compare with
   std::uint8_t operand_count = 0;
@@ -73,8 +73,10 @@ private:
     Patience waiting;             ///< for its answer
     Waking waking;
     std::array<Buffer, CallRing::most> into; ///< where results go; without a datatype: nowhere
-    std::unique_ptr<std::byte[]> scratch;    ///< as large as the ring's data, and short data of all calls
-    FirstFailure failure;                    ///< since it was last told
+    std::array<Buffer, CallRing::most>
+        there;                            ///< the target's memory, if it has gaps; else without a datatype
+    std::unique_ptr<std::byte[]> scratch; ///< as large as the ring's data, and short data of all calls
+    FirstFailure failure;                 ///< since it was last told
 
     std::byte* scratch_of(const HandedCall& call, queue::Number number) const;
   };
@@ -89,16 +91,20 @@ private:
   bool take_back(Target& target, int rank);
   static void forget(Target& target);
   void carry_out(Target& target, int rank, queue::Number first);
+  bool find_runs(const Buffer& there);
   void move(Target& target, int rank, HandedKind kind, queue::Number first);
+  void change_with_gaps(Target& target, int rank, queue::Number number);
   queue::Number change(Target& target, int rank, queue::Number first);
 
   object::Window& window_;
   std::vector<std::unique_ptr<Target>> targets_; ///< by rank; null until the first operation
   std::vector<int> with_ring_;                   ///< ranks
+  std::vector<datatype::Piece> pieces_;          ///< of the memory of an operation
+  std::vector<Run> runs_;                        ///< the same
 };
 
-/// Carries out an accumulate or compare-and-swap with these operands on `memory`; the element lock is held. Returns whether it has
-/// changed the memory.
-bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory);
+/// Carries out an accumulate or compare-and-swap with these operands on `bytes` bytes of memory; the element lock is held. Returns
+/// whether it has changed them.
+bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory, std::size_t bytes);
 
 } // namespace near::rma

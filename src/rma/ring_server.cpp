@@ -2,10 +2,10 @@
 #include "rma/ring_server.h"
 
 #include "base/kill_point.h"
-#include "copy/raw.h"
-#include "rma/state.h"
+#include "rma/access.h"
 
 #include <algorithm>
+#include <span>
 
 namespace near::rma {
 
@@ -54,52 +54,46 @@ namespace {
 
 /// Whether the parts of a call agree.
 bool is_whole(const HandedCall& call) {
+  const std::uint64_t data = call.data_bytes(), runs = call.runs * sizeof(Run);
+  if (call.bytes == 0 || call.bytes > CallRing::longest || call.runs > CallRing::most_runs) return false;
+  if (call.at == HandedCall::here
+          ? call.runs != 0 || data > HandedCall::short_bytes
+          : call.at > CallRing::data_bytes || runs + data > CallRing::data_bytes - call.at)
+    return false;
   switch (call.kind) {
   case HandedKind::put: return call.operands == 1 && call.fetches == 0;
   case HandedKind::get: return call.operands == 0 && call.fetches == 1;
   case HandedKind::accumulate: return call.operands <= 1 && call.fetches <= 1;
-  case HandedKind::compare_and_swap: return call.operands == 2 && call.fetches == 1;
+  case HandedKind::compare_and_swap: return call.operands == 2 && call.fetches == 1 && call.runs == 0;
   }
   return false;
 }
 
 } // namespace
 
-/// Whether the call is one that an origin can have handed over, and all of its memory part of the window. The origin has checked that,
-/// but memory may have been detached since.
-bool RingServer::is_ours(const HandedCall& call) const {
-  const State& state = state_of(window_);
-  const Member& own = state.members[static_cast<std::size_t>(state.rank)];
-  const std::uint64_t begin = call.address, behind = begin + call.bytes;
-  if (behind <= begin || call.bytes > CallRing::longest || !is_whole(call)) return false;
-  const std::uint64_t data = call.data_bytes();
-  if (call.at == HandedCall::here ? data > HandedCall::short_bytes
-                                  : call.at > CallRing::data_bytes || data > CallRing::data_bytes - call.at)
-    return false;
-  if (window_.flavor != MPI_WIN_FLAVOR_DYNAMIC)
-    return begin >= own.address && behind <= own.address + static_cast<std::uint64_t>(own.size);
-  AttachedRange found;
-  return find_attached(*own.segment, own.locks->attached, begin, behind, found);
-}
-
 /// Returns false if the call has to wait for the element lock.
 bool RingServer::carry_out(CallRing& ring, HandedCall& call) {
-  call.is_outside = is_ours(call) ? 0 : 1;
-  if (call.is_outside != 0) return true;
-  auto* memory = reinterpret_cast<std::byte*>(call.address);
-  if (call.kind == HandedKind::put) {
-    copy::raw(memory, ring.data_of(call), call.bytes);
-    return true;
-  }
-  if (call.kind == HandedKind::get) {
-    copy::raw(ring.before_of(call), memory, call.bytes);
-    return true;
-  }
+  // The origin has checked all this, but memory may have been detached since.
+  call.is_outside = 1;
+  if (!is_whole(call)) return true;
+  const Run whole{call.address, call.bytes};
+  const std::span<const Run> runs =
+      call.runs == 0 ? std::span(&whole, 1) : std::span<const Run>(ring.runs_of(call), call.runs);
+  std::uint64_t bytes = 0;
+  if (!count_bytes(runs, bytes) || bytes != call.bytes || !is_of_own_part(window_, runs)) return true;
+  call.is_outside = 0;
+  if (call.kind == HandedKind::put) return scatter(runs, ring.data_of(call)), true;
+  if (call.kind == HandedKind::get) return gather(runs, ring.before_of(call)), true;
   const State& state = state_of(window_);
   const ElementLock lock(state.members[static_cast<std::size_t>(state.rank)], ElementLock::if_free);
   if (!lock.is_held()) return false;
-  if (call.fetches != 0) copy::raw(ring.before_of(call), memory, call.bytes);
-  change_elements(call, ring.data_of(call), memory);
+  if (call.fetches != 0) gather(runs, ring.before_of(call));
+  const std::byte* operands = ring.data_of(call);
+  each_piece(runs, [&](std::uint64_t address, std::uint64_t length) {
+    change_elements(call, operands, reinterpret_cast<std::byte*>(address), length);
+    if (call.operands != 0) operands += length;
+    return true;
+  });
   return true;
 }
 

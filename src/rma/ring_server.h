@@ -25,7 +25,6 @@ private:
   void find_new_rings();
   bool serve(CallRing& ring);
   bool carry_out(CallRing& ring, HandedCall& call);
-  bool is_ours(const HandedCall& call) const;
 
   object::Window& window_;
   std::vector<CallRing*> rings_;

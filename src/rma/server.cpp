@@ -2,6 +2,7 @@
 #include "rma/server.h"
 
 #include "comm/exchange.h"
+#include "rma/access.h"
 #include "rma/completed.h"
 #include "rma/elements.h"
 
@@ -107,11 +108,10 @@ bool Server::is_whole(const Received& call) const {
   }
 }
 
-/// Whether all of the memory is part of the window.
-bool Server::is_ours(std::span<const Run> runs) const {
-  const State& state = state_of(window_);
+bool is_of_own_part(const Window& window, std::span<const Run> runs) {
+  const State& state = state_of(window);
   const Member& own = state.members[static_cast<std::size_t>(state.rank)];
-  if (window_.flavor != MPI_WIN_FLAVOR_DYNAMIC)
+  if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC)
     return are_inside(runs, own.address, static_cast<std::uint64_t>(own.size));
   AttachedRange range; // that was found last
   return each_piece(runs, [&](std::uint64_t begin, std::uint64_t bytes) {
@@ -126,11 +126,11 @@ bool Server::carry_out(const Received& call) {
   const CallHead& head = call.head;
   switch (head.call) {
   case Call::put:
-    if (!is_ours(call.runs)) return refuse(call), true;
+    if (!is_of_own_part(window_, call.runs)) return refuse(call), true;
     scatter(call.runs, call.data.data());
     return true;
   case Call::get: {
-    if (!is_ours(call.runs)) return refuse(call), true;
+    if (!is_of_own_part(window_, call.runs)) return refuse(call), true;
     auto data = memory_for(head.bytes);
     gather(call.runs, data.get());
     send(call.origin, head.answer_tag, std::move(data), head.bytes);
@@ -138,9 +138,11 @@ bool Server::carry_out(const Received& call) {
   }
   case Call::accumulate:
   case Call::compare_and_swap:
-    if (!is_ours(call.runs)) return refuse(call), true;
+    if (!is_of_own_part(window_, call.runs)) return refuse(call), true;
     return accumulate(call);
-  case Call::check: answer(call, {is_ours(call.runs) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE}); return true;
+  case Call::check:
+    answer(call, {is_of_own_part(window_, call.runs) ? MPI_SUCCESS : MPI_ERR_RMA_RANGE});
+    return true;
   case Call::flush: {
     const auto found = errors_.find(call.origin);
     answer(call, {found != errors_.end() ? found->second : MPI_SUCCESS});

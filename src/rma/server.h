@@ -55,7 +55,6 @@ private:
   bool carry_out(const Received& call);
   bool accumulate(const Received& call);
   bool is_whole(const Received& call) const;
-  bool is_ours(std::span<const Run> runs) const;
   void refuse(const Received& call);
   void answer(const Received& call, Answer answer);
   void send(int origin, std::uint32_t tag, std::unique_ptr<std::byte[]> data, std::size_t bytes);

@@ -36,7 +36,7 @@ static void move(int target, MPI_Win win) {
   }
 }
 
-// Accumulates on one element are done in the order of their calls, however they are done: those with gaps are not handed over.
+// Accumulates on one element are done in the order of their calls, however they are done, and whether or not they have gaps.
 static void keep_order(int target, MPI_Win win) {
   long values[many], result = 0;
   MPI_Datatype apart, vector;
@@ -88,6 +88,49 @@ static void keep_order(int target, MPI_Win win) {
   for (int i = 0; i < 16; ++i) CHECK(i % 2 == 0 || mine[i] == -1);
   CHECK(mine[0] == 0);
   OK(MPI_Type_free(&apart));
+}
+
+// Memory with gaps at the target: one run, several, and more of them than are handed over.
+static void leave_gaps(int target, MPI_Win win) {
+  enum { most = 100 };
+  int lengths[most], places[most];
+  MPI_Datatype kinds[3];
+  OK(MPI_Type_vector(most, 1, 3, MPI_LONG, &kinds[0]));
+  for (int i = 0; i < most; ++i) {
+    lengths[i] = 1 + i % 3;
+    places[i] = 7 * i + i % 5;
+  }
+  OK(MPI_Type_indexed(20, lengths, places, MPI_LONG, &kinds[1]));
+  OK(MPI_Type_indexed(most, lengths, places, MPI_LONG, &kinds[2]));
+  for (int kind = 0; kind < 3; ++kind) {
+    MPI_Datatype there = kinds[kind];
+    int bytes;
+    OK(MPI_Type_commit(&there));
+    OK(MPI_Type_size(there, &bytes));
+    const int count = bytes / (int)sizeof(long);
+    for (int i = 0; i < 1024; ++i) before[i] = -1;
+    OK(MPI_Put(before, 1024, MPI_LONG, target, 0, 1024, MPI_LONG, win));
+    OK(MPI_Win_flush(target, win));
+    for (int i = 0; i < count; ++i) before[i] = 1000 * kind + i;
+    OK(MPI_Put(before, count, MPI_LONG, target, 0, 1, there, win));
+    OK(MPI_Win_flush(target, win));
+    // Adds i to each, twice, fetches what was there in between, and reads all of it with its gaps.
+    for (int i = 0; i < count; ++i) before[i] = i;
+    OK(MPI_Accumulate(before, count, MPI_LONG, target, 0, 1, there, MPI_SUM, win));
+    memset(mine, 0, sizeof mine);
+    OK(MPI_Get_accumulate(before, count, MPI_LONG, mine, count, MPI_LONG, target, 0, 1, there, MPI_SUM, win));
+    OK(MPI_Win_flush(target, win));
+    look(1000L * kind, 2, count);
+    memset(mine, 0, sizeof mine);
+    OK(MPI_Get(mine, count, MPI_LONG, target, 0, 1, there, win));
+    OK(MPI_Get(mine + 2048, 1024, MPI_LONG, target, 0, 1024, MPI_LONG, win));
+    OK(MPI_Type_free(&there));
+    OK(MPI_Win_flush(target, win));
+    look(1000L * kind, 3, count);
+    int written = 0;
+    for (int i = 0; i < 1024; ++i) written += mine[2048 + i] != -1;
+    CHECK(written == count);
+  }
 }
 
 // Requests are complete without a flush.
@@ -166,6 +209,7 @@ int main(int argc, char** argv) {
         OK(MPI_Win_lock(way == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, 0, 0, win));
         move(0, win);
         keep_order(0, win);
+        leave_gaps(0, win);
         request(0, win);
         refuse(0, win);
         OK(MPI_Win_unlock(0, win));
