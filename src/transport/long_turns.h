@@ -120,6 +120,23 @@ private:
 /// Of waits, and of programs that poll, where a wait is the polls until something comes.
 inline thread_local constinit LongTurns long_turns, long_turns_of_polls;
 
+/// At its end, a wait that took long for other reasons does not count for the comparison of yields and sleeps.
+class LeaveOutIfLong {
+public:
+  explicit LeaveOutIfLong(std::uint64_t since) : since_(since) {}
+  ~LeaveOutIfLong() {
+    if (last_ > since_ + LongTurns::other_reasons_ns) long_turns.leave_out(since_, last_);
+  }
+  LeaveOutIfLong(const LeaveOutIfLong&) = delete;
+  LeaveOutIfLong& operator=(const LeaveOutIfLong&) = delete;
+
+  /// The wait has lasted until `now`.
+  void lasts_until(std::uint64_t now) { last_ = now; }
+
+private:
+  std::uint64_t since_, last_ = 0;
+};
+
 /// How much of the time that a yield took has probably gone to a rank that moves a long message, perhaps the one that is waited for: this
 /// does not count as polling. A process that computes keeps the processor for longer.
 inline std::uint64_t turn_of_rank_ns(std::uint64_t yield_ns) {

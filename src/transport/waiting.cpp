@@ -52,23 +52,6 @@ private:
   segment::StateLine& line_;
 };
 
-/// At its end, a wait that took long for other reasons does not count for the comparison of yields and sleeps.
-class LeaveOutIfLong {
-public:
-  explicit LeaveOutIfLong(std::uint64_t since) : since_(since) {}
-  ~LeaveOutIfLong() {
-    if (last_ > since_ + LongTurns::other_reasons_ns) long_turns.leave_out(since_, last_);
-  }
-  LeaveOutIfLong(const LeaveOutIfLong&) = delete;
-  LeaveOutIfLong& operator=(const LeaveOutIfLong&) = delete;
-
-  /// The wait has lasted until `now`.
-  void lasts_until(std::uint64_t now) { last_ = now; }
-
-private:
-  std::uint64_t since_, last_ = 0;
-};
-
 // Threads that wait at the same time (MPI_THREAD_MULTIPLE): after a few polls one of them becomes the leader.
 // It keeps polling for messages, and sleeps on the doorbell. The others are followers: each sleeps on a word
 // of its own. After progress the leader finds the followers whose conditions may be true, and wakes only
@@ -377,7 +360,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
-    if (!self.oversubscribed && DoorbellCalls::rung(bell.bell) != rung) { // whoever has rung may have more to come
+    if (!self.oversubscribed &&
+        DoorbellCalls::rung(bell.bell) != rung) { // whoever has rung may have more to come
       quiet_since = os::monotonic_ns();
       spin_ns = first_spin_ns;
     }
