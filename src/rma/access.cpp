@@ -162,7 +162,7 @@ Result hand_over(const Handing& operation, int rank, Window& window, const Pendi
   HandedCalls* calls = state_of(window).handed.get();
   handed = false;
   if (calls == nullptr) return {};
-  if (operation.has_gaps) return calls->finish(rank, Where::target);
+  if (operation.elements_have_gaps) return calls->finish(rank, Where::target);
   NEAR_TRY(calls->hand(rank, operation, handed));
   return handed && pending != nullptr ? calls->finish(rank, Where::origin) : Result();
 }

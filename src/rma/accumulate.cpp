@@ -43,7 +43,7 @@ Result hand_over(const Buffer& origin, const Buffer* before, const Target& targe
   if (operation.builtin != datatype::Builtin::no_op) call.operands[call.operand_count++] = origin;
   if (operation.builtin != datatype::Builtin::replace && call.operand_count != 0) {
     call.element = handle_of(*target.type->element);
-    call.has_gaps = !target.type->element->contiguous;
+    call.elements_have_gaps = !target.type->element->contiguous;
   }
   return hand_over(call, target.rank, window, pending, handed);
 }

@@ -18,7 +18,7 @@ namespace {
 
 using queue::Number;
 
-/// Operations on a target before it is worth a ring that has to be allocated, which takes as long as some 30 of them.
+/// Operations on a target before it is worth a ring that has to be allocated, which costs as much as about 30 of them.
 constexpr std::uint32_t operations_without_ring = 32;
 /// How many rings a process allocates, for all its windows together: 1 MiB.
 constexpr int most_allocated_rings = 64;
@@ -117,20 +117,23 @@ Result HandedCalls::hand(int rank, const Handing& operation, bool& handed) {
   if (bytes > CallRing::longest) return finish(rank, Where::target);
   const auto length = static_cast<std::uint32_t>(bytes);
   const std::uint32_t data = (operation.operand_count + (operation.into != nullptr ? 1u : 0u)) * length;
+  Target& to = target(rank);
+  if (to.ring == nullptr && (!is_worth_ring(to) || !make_ring(to, rank))) return {};
   const bool has_gaps = !operation.there.is_contiguous();
   if (has_gaps && !find_runs(operation.there)) return finish(rank, Where::target);
   const std::size_t runs = has_gaps ? runs_.size() : 0;
   const auto all = static_cast<std::uint32_t>(runs * sizeof(Run)) + data;
   if (all > CallRing::data_bytes) return finish(rank, Where::target);
-  Target& to = target(rank);
-  if (to.ring == nullptr && (!is_worth_ring(to) || !make_ring(to, rank))) return {};
   if (length > longest_in_vain && to.handed == to.collected && (never_waits() || !to.waiting.tries()))
     return {};
   const bool is_short = !has_gaps && data <= HandedCall::short_bytes;
   constexpr std::uint32_t alignment = 64;
   const std::uint32_t space = is_short ? 0 : (all + alignment - 1) / alignment * alignment;
-  while (to.busy || to.handed - to.collected == CallRing::most || to.used + space > CallRing::data_bytes)
+  bool waited = false;
+  for (; to.busy || to.handed - to.collected == CallRing::most || to.used + space > CallRing::data_bytes;
+       waited = true)
     NEAR_TRY(complete(to, rank));
+  if (waited && has_gaps) (void)find_runs(operation.there); // another thread may have listed others
 
   const Number number = to.handed + 1;
   HandedCall& call = to.ring->call(number);
@@ -186,13 +189,17 @@ void HandedCalls::collect(Target& target) {
 }
 
 Result HandedCalls::complete(Target& target, int rank) {
-  if (target.busy) p2p::wait_until([&target] { return !target.busy; });
+  if (target.busy) {
+    ++target.threads_waiting;
+    p2p::wait_until([&target] { return !target.busy; });
+    --target.threads_waiting;
+  }
   if (target.handed != target.collected) {
     const struct Scope {
       explicit Scope(Target& target) : target_(target) { target_.busy = true; }
       ~Scope() {
         target_.busy = false;
-        transport::wake_waiting_threads();
+        if (target_.threads_waiting != 0) transport::wake_waiting_threads();
       }
       Target& target_;
     } scope(target);

@@ -33,7 +33,7 @@ struct Handing {
   std::uint8_t operand_count = 0;
   const Buffer* into = nullptr;                  ///< where what was there before goes; null: nowhere
   object::HandleBits operation = 0, element = 0; ///< of an accumulate
-  bool has_gaps = false;                         ///< its elements do
+  bool elements_have_gaps = false;               ///< its elements do
 };
 
 class HandedCalls {
@@ -70,6 +70,7 @@ private:
     std::uint32_t used = 0;       ///< of CallRing::data
     std::uint32_t operations = 0; ///< before there was a ring
     bool busy = false;            ///< a thread completes calls
+    int threads_waiting = 0;      ///< until it is not busy
     Patience waiting;             ///< for its answer
     Waking waking;
     std::array<Buffer, CallRing::most> into; ///< where results go; without a datatype: nowhere

@@ -28,7 +28,7 @@ private:
 };
 
 /// Whether a target that sleeps in MPI is worth waking: if many completions that it does not answer follow each other. Waking it
-/// counts as a failure until it has answered for a while, as one does not that sleeps again at once.
+/// counts as a failure until it has answered for a while, which a target that sleeps again at once does not do.
 class Waking {
 public:
   /// A completion begins at `now` (nanoseconds) without an answer yet. Returns whether there are enough of these, one soon after another.

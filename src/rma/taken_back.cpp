@@ -52,7 +52,8 @@ struct Runs {
           writes ? store_through_kernel(here, there, peer) : load_through_kernel(here, there, peer);
       copied[i] = done.ok();
       failure.note(done);
-      if (!done.ok() && object::error_class(done) == MPI_ERR_PROC_ABORTED) break; // each took seconds
+      if (!done.ok() && object::error_class(done) == MPI_ERR_PROC_ABORTED)
+        break; // each further one would take seconds
     }
     return failure.tell();
   }
@@ -92,11 +93,12 @@ void HandedCalls::carry_out(Target& target, int rank, Number first) {
     call.is_outside = 0; // its address was checked when it was handed over
     changes |= changes_elements(call);
   }
+  const auto is_dead = [&target] { return target.failure.is(MPI_ERR_PROC_ABORTED); };
   move(target, rank, HandedKind::put, first);
-  move(target, rank, HandedKind::get, first);
-  if (!changes) return;
+  if (!is_dead()) move(target, rank, HandedKind::get, first);
+  if (!changes || is_dead()) return;
   const ElementLock lock(state_of(window_).members[static_cast<std::size_t>(rank)]);
-  for (Number number = first; number <= target.handed;) number = change(target, rank, number);
+  for (Number number = first; number <= target.handed && !is_dead();) number = change(target, rank, number);
 }
 
 /// Carries out all puts, or gets, from `first` on.

@@ -31,6 +31,7 @@ public:
     first_ = result;
     text_ = base::failure_text();
   }
+  bool is(int error_class) const { return !first_.ok() && object::error_class(first_) == error_class; }
   Result tell() const {
     if (!first_.ok()) base::set_failure_text(text_);
     return first_;

@@ -70,7 +70,7 @@ void report_traffic() {
     text += base::format("; collectives read {} bytes of other ranks, {} of them from other NUMA nodes", read,
                          counters.area_bytes_of_other_nodes.load_relaxed());
   if (const std::uint64_t handed = counters.handed.load_relaxed(); handed != 0)
-    text += base::format("; {} short one-sided operations by their targets, {} by this rank",
+    text += base::format("; {} short one-sided operations carried out by their targets, {} by this rank",
                          handed - counters.taken_back.load_relaxed(), counters.taken_back.load_relaxed());
   base::write_line(Level::note, text);
 }

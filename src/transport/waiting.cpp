@@ -25,8 +25,8 @@ std::uint64_t patience_ns() {
   return std::max(self.spin_ns, polling_ns());
 }
 
-/// How many pauses a wait makes between two polls. What follows something soon finds it polling without.
-/// Meanwhile other threads of this process may take the engine lock.
+/// How many pauses a wait makes between two polls: one while something may follow soon; 16 afterwards, and always if other threads may need
+/// the engine lock.
 int pauses_after(std::uint64_t quiet_ns) {
   return quiet_ns < 5'000 && !EngineLock::threads_allowed() ? 1 : 16;
 }
@@ -247,7 +247,8 @@ namespace {
 /// How many times as many polls a thread makes before it follows a leader that waits for this very processor. To sleep for a
 /// reply that is on its way, and be woken for it, takes two switches between threads.
 constexpr int more_among_threads = 8;
-/// Without an event, only so many polls apart the first ones ask for the condition, since that lets other parts of the library work.
+/// If nothing has moved, only one in so many of the first polls tests the condition. The test also runs p2p's background work (schedules and
+/// handed calls).
 constexpr int polls_between_questions = 8;
 
 /// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
@@ -360,8 +361,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
-    if (!self.oversubscribed &&
-        DoorbellCalls::rung(bell.bell) != rung) { // whoever has rung may have more to come
+    // Whoever has rung may have more to come. But the rings of locks and packets that are given up are for all that wait for them.
+    if (!self.oversubscribed && !needs_announcements() && DoorbellCalls::rung(bell.bell) != rung) {
       quiet_since = os::monotonic_ns();
       spin_ns = first_spin_ns;
     }

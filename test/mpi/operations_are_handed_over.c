@@ -124,12 +124,26 @@ static void leave_gaps(int target, MPI_Win win) {
     memset(mine, 0, sizeof mine);
     OK(MPI_Get(mine, count, MPI_LONG, target, 0, 1, there, win));
     OK(MPI_Get(mine + 2048, 1024, MPI_LONG, target, 0, 1024, MPI_LONG, win));
-    OK(MPI_Type_free(&there));
     OK(MPI_Win_flush(target, win));
     look(1000L * kind, 3, count);
-    int written = 0;
-    for (int i = 0; i < 1024; ++i) written += mine[2048 + i] != -1;
-    CHECK(written == count);
+    for (int i = 0, at = 0, place = 0; i < 1024; ++i) {
+      // Whether element i is in the datatype: `at` counts those before it.
+      while (kind != 0 && place < most && i >= places[place] + lengths[place]) ++place;
+      const int is_in = at < count && (kind == 0 ? i % 3 == 0 : i >= places[place]);
+      CHECK(mine[2048 + i] == (is_in ? 1000L * kind + 3 * at : -1));
+      at += is_in;
+    }
+    // Nothing, and a replacement.
+    memset(mine, 0, sizeof mine);
+    OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, mine, count, MPI_LONG, target, 0, 1, there, MPI_NO_OP, win));
+    OK(MPI_Get_accumulate(before, count, MPI_LONG, mine + 2048, count, MPI_LONG, target, 0, 1, there,
+                          MPI_REPLACE, win));
+    OK(MPI_Get_accumulate(NULL, 0, MPI_LONG, before + 2048, count, MPI_LONG, target, 0, 1, there, MPI_NO_OP,
+                          win));
+    OK(MPI_Win_flush(target, win));
+    look(1000L * kind, 3, count);
+    for (int i = 0; i < count; ++i) CHECK(mine[2048 + i] == mine[i] && before[2048 + i] == i);
+    OK(MPI_Type_free(&there));
   }
 }
 
