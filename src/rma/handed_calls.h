@@ -33,7 +33,7 @@ struct Handing {
   std::uint8_t operand_count = 0;
   const Buffer* into = nullptr;                  ///< where what was there before goes; null: nowhere
   object::HandleBits operation = 0, element = 0; ///< of an accumulate
-  bool elements_have_gaps = false;               ///< its elements do
+  bool elements_have_gaps = false;
 };
 
 class HandedCalls {
