@@ -329,6 +329,11 @@ void decommit_shareable(std::byte* address, std::size_t bytes) {
   space().blocks.remove(space().segment.offset_of(address));
 }
 
+bool has_ample_space() {
+  constexpr std::uint64_t ample = 64 << 20;
+  return space().ordinary_arena().bytes() >= ample;
+}
+
 std::string shortfall(const void* address, std::size_t bytes, const AllocationHints& hints) {
   Space& self = space();
   auto begin = reinterpret_cast<std::uintptr_t>(address);

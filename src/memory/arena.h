@@ -24,6 +24,7 @@ public:
   /// of a page there. `reserved`: the pages are huge pages that the administrator has reserved.
   void build(std::byte* at, std::uint64_t bytes, std::size_t page_bytes, bool reserved);
   bool empty() const { return bytes_ == 0; }
+  std::uint64_t bytes() const { return bytes_; }
   /// Allocates whole pages on `node`, populated and zeroed, and sets `made`. If the node is full, ordinary
   /// pages come from other nodes. Fails with Code::invalid if `alignment` is not a power of two, with
   /// Code::limit if no free range of addresses is long enough, and with Code::no_memory if memory, or the

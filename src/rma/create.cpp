@@ -182,7 +182,8 @@ Result create_any(Communicator& communicator, int flavor, Member mine, const Inf
   // Where this process's memory is private, that of the others probably is, too.
   constexpr std::size_t most_rings = 3;
   const bool is_private = flavor == MPI_WIN_FLAVOR_DYNAMIC || (mine.size != 0 && mine.shared == 0);
-  const std::size_t others = is_private ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
+  const std::size_t others =
+      is_private && memory::has_ample_space() ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
   NEAR_TRY(agree(*window, mine, make_shared_part(*window, std::min(others, most_rings))));
   NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));

@@ -82,7 +82,7 @@ bool HandedCalls::make_ring(Target& target, int rank) {
     memory = spare.data();
     spare = spare.subspan(1);
   } else {
-    if (allocated_rings == most_allocated_rings) return false;
+    if (allocated_rings == most_allocated_rings || !memory::has_ample_space()) return false;
     memory = memory::allocate_shareable(sizeof(CallRing), {});
     if (memory == nullptr) return false;
     target.ring_is_ours = true;
