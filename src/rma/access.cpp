@@ -66,6 +66,19 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
 
 } // namespace
 
+bool is_of_own_part(const Window& window, std::span<const Run> runs) {
+  const State& state = state_of(window);
+  const Member& own = state.members[static_cast<std::size_t>(state.rank)];
+  if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC)
+    return are_inside(runs, own.address, static_cast<std::uint64_t>(own.size));
+  AttachedRange range; // that was found last
+  return each_piece(runs, [&](std::uint64_t begin, std::uint64_t bytes) {
+    const std::uint64_t behind = begin + bytes;
+    if (begin >= range.begin && behind <= range.end && begin < behind) return true;
+    return begin < behind && find_attached(*own.segment, own.locks->attached, begin, behind, range);
+  });
+}
+
 Buffer buffer_of(const TargetMemory& memory, const Target& target) {
   bool elsewhere = memory.peer != nullptr || memory.remote != nullptr;
   void* address = elsewhere ? reinterpret_cast<void*>(memory.address) : memory.here;

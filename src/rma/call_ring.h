@@ -70,4 +70,8 @@ struct CallRing {
 };
 static_assert(sizeof(CallRing) == 16 << 10);
 
+/// Carries out an accumulate or compare-and-swap with these operands on `bytes` bytes of memory; the element lock is held. Returns
+/// whether it has changed them.
+bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory, std::size_t bytes);
+
 } // namespace near::rma

@@ -109,11 +109,9 @@ Result begin_handing(Window& window) {
   bool others_reach_us = false, we_reach_others = false;
   for (int rank = 0; rank < window.communicator->size; ++rank) {
     const Member& member = state.members[static_cast<std::size_t>(rank)];
-    const bool is_private =
-        window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.shared == 0);
     if (rank == state.rank)
-      others_reach_us = is_private;
-    else if (member.segment == own.segment && is_private)
+      others_reach_us = is_private(window, member);
+    else if (member.segment == own.segment && is_private(window, member))
       we_reach_others = true;
   }
   if (we_reach_others) state.handed = std::make_unique<HandedCalls>(window);
@@ -163,9 +161,8 @@ Result check_reach(const Window& window) {
   const State& state = state_of(window);
   for (int rank = 0; rank < window.communicator->size; ++rank) {
     const Member& member = state.members[static_cast<std::size_t>(rank)];
-    bool is_private = window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.here == nullptr);
     const bool is_elsewhere = member.locks == nullptr;
-    if (rank == state.rank || is_elsewhere || !is_private) continue;
+    if (rank == state.rank || is_elsewhere || !is_private(window, member)) continue;
     if (transport::reaches_memory_of(peer_of(window, rank))) continue;
     return base::fail(MPI_ERR_UNSUPPORTED_OPERATION,
                       "the kernel does not let this process copy from the private memory of rank {}: use "
@@ -181,9 +178,8 @@ Result create_any(Communicator& communicator, int flavor, Member mine, const Inf
   expose(*window, mine);
   // Where this process's memory is private, that of the others probably is, too.
   constexpr std::size_t most_rings = 3;
-  const bool is_private = flavor == MPI_WIN_FLAVOR_DYNAMIC || (mine.size != 0 && mine.shared == 0);
-  const std::size_t others =
-      is_private && memory::has_ample_space() ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
+  const bool wants_rings = is_private(*window, mine) && memory::has_ample_space();
+  const std::size_t others = wants_rings ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
   NEAR_TRY(agree(*window, mine, make_shared_part(*window, std::min(others, most_rings))));
   NEAR_TRY(agree(*window, mine, check_reach(*window)));
   NEAR_TRY(finish(*window, info, reinterpret_cast<void*>(mine.address)));

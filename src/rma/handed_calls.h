@@ -7,7 +7,7 @@
 // lately.
 #pragma once
 
-#include "datatype/operation.h"
+#include "datatype/datatype.h"
 #include "rma/call_ring.h"
 #include "rma/patience.h"
 #include "rma/under_way.h"
@@ -103,9 +103,5 @@ private:
   std::vector<datatype::Piece> pieces_;          ///< of the memory of an operation
   std::vector<Run> runs_;                        ///< the same
 };
-
-/// Carries out an accumulate or compare-and-swap with these operands on `bytes` bytes of memory; the element lock is held. Returns
-/// whether it has changed them.
-bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory, std::size_t bytes);
 
 } // namespace near::rma

@@ -108,19 +108,6 @@ bool Server::is_whole(const Received& call) const {
   }
 }
 
-bool is_of_own_part(const Window& window, std::span<const Run> runs) {
-  const State& state = state_of(window);
-  const Member& own = state.members[static_cast<std::size_t>(state.rank)];
-  if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC)
-    return are_inside(runs, own.address, static_cast<std::uint64_t>(own.size));
-  AttachedRange range; // that was found last
-  return each_piece(runs, [&](std::uint64_t begin, std::uint64_t bytes) {
-    const std::uint64_t behind = begin + bytes;
-    if (begin >= range.begin && behind <= range.end && begin < behind) return true;
-    return begin < behind && find_attached(*own.segment, own.locks->attached, begin, behind, range);
-  });
-}
-
 /// Returns false if the call has to wait for the element lock.
 bool Server::carry_out(const Received& call) {
   const CallHead& head = call.head;

@@ -154,6 +154,11 @@ struct State : object::WindowExtension {
 
 inline State& state_of(const Window& window) { return static_cast<State&>(*window.extension); }
 
+/// Whether the part of a process of this machine is outside the segment, or may be.
+inline bool is_private(const Window& window, const Member& member) {
+  return window.flavor == MPI_WIN_FLAVOR_DYNAMIC || (member.size != 0 && member.shared == 0);
+}
+
 inline transport::Peer& peer_of(const Window& window, int rank) {
   return transport::peer_of(*window.communicator, rank);
 }

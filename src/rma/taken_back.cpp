@@ -6,7 +6,6 @@
 #include "rma/through_kernel.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace near::rma {
 
@@ -16,11 +15,6 @@ using queue::Number;
 
 bool changes_elements(const HandedCall& call) {
   return call.kind == HandedKind::accumulate || call.kind == HandedKind::compare_and_swap;
-}
-
-template <class Handle>
-Handle handle_from(object::HandleBits bits) {
-  return reinterpret_cast<Handle>(std::uintptr_t{bits});
 }
 
 /// Up to one run for each call of a ring.
@@ -65,26 +59,6 @@ bool overlap(const HandedCall& one, const HandedCall& other) {
 
 } // namespace
 
-bool change_elements(const HandedCall& call, const std::byte* operands, std::byte* memory,
-                     std::size_t bytes) {
-  if (call.kind == HandedKind::compare_and_swap) {
-    if (std::memcmp(memory, operands + bytes, bytes) != 0) return false;
-    copy::raw(memory, operands, bytes);
-    return true;
-  }
-  const datatype::Operation* operation = datatype::find_operation(handle_from<MPI_Op>(call.operation));
-  if (call.operands == 0 || operation == nullptr || operation->builtin == datatype::Builtin::no_op)
-    return false;
-  if (operation->builtin == datatype::Builtin::replace) {
-    copy::raw(memory, operands, bytes);
-    return true;
-  }
-  datatype::Datatype* element = datatype::find_predefined(handle_from<MPI_Datatype>(call.element));
-  if (element == nullptr) return false;
-  datatype::reduce(*operation, operands, memory, static_cast<MPI_Count>(bytes) / element->size, *element);
-  return true;
-}
-
 /// Carries out the calls from `first` on.
 void HandedCalls::carry_out(Target& target, int rank, Number first) {
   bool changes = false;
@@ -114,11 +88,12 @@ void HandedCalls::move(Target& target, int rank, HandedKind kind, Number first) 
   Runs runs;
   each([&](HandedCall& call, std::byte* here, const Buffer& there) {
     if (there.type == nullptr) return runs.add(call, here);
+    if (target.failure.is(MPI_ERR_PROC_ABORTED)) return;
     const Buffer mine = comm::byte_buffer(here, call.bytes);
     target.failure.note(writes ? store_through_kernel(mine, there, peer)
                                : load_through_kernel(mine, there, peer));
   });
-  target.failure.note(runs.copy(peer, writes));
+  if (!target.failure.is(MPI_ERR_PROC_ABORTED)) target.failure.note(runs.copy(peer, writes));
 }
 
 /// Carries out an accumulate on memory with gaps.

@@ -88,8 +88,8 @@ void Area::wait_until(Done&& done) {
   looks_seldom_ = ranks_share_processors() || transport::processor_is_wanted();
   if (!looks_seldom_ && !transport::EngineLock::threads_allowed()) {
     const std::uint64_t checks = std::min(most_checks, transport::wait_settings.spin_ns / check_ns);
-    const std::uint32_t noted =
-        transport::noted_progress; // where there is other work, the loop below is the better one
+    // Where there is other work, the loop of p2p is the better one.
+    const std::uint32_t noted = transport::noted_progress;
     for (std::uint64_t check = 1; check <= checks && noted == transport::noted_progress; ++check) {
       if (done()) return;
       if (check % checks_between_polls == 0)
