@@ -6,6 +6,7 @@
 #include "datatype/walk.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -42,14 +43,16 @@ struct BlockSink : BlockByBlock<BlockSink> {
     std::intptr_t at;
     MPI_Count bytes;
   };
-  std::vector<Block> blocks;
+  std::array<Block, most> memory;
+  std::size_t count = 0;
+  std::span<const Block> blocks() const { return {memory.data(), count}; }
   bool block(std::intptr_t address, MPI_Count bytes) {
-    if (!blocks.empty() && blocks.back().at + blocks.back().bytes == address) {
-      blocks.back().bytes += bytes;
+    if (count != 0 && memory[count - 1].at + memory[count - 1].bytes == address) {
+      memory[count - 1].bytes += bytes;
       return true;
     }
-    if (blocks.size() == most) return false;
-    blocks.push_back({address, bytes});
+    if (count == most) return false;
+    memory[count++] = {address, bytes};
     return true;
   }
 };
@@ -108,16 +111,16 @@ void list_few_blocks(Datatype& type) {
   BlockSink found;
   if (type.size > farthest || !walk(*type.form.form, 0, 0, type.size, found)) return;
   std::vector<std::int32_t> numbers;
-  numbers.reserve(2 * found.blocks.size() + 1);
-  for (const auto& block : found.blocks) {
+  numbers.reserve(2 * found.count + 1);
+  for (const auto& block : found.blocks()) {
     if (block.at < -farthest || block.at > farthest) return;
     numbers.push_back(static_cast<std::int32_t>(block.at));
   }
   // Behind the places, where each block begins in the packed bytes, and where the last one ends.
   numbers.push_back(0);
-  for (const auto& block : found.blocks)
+  for (const auto& block : found.blocks())
     numbers.push_back(numbers.back() + static_cast<std::int32_t>(block.bytes));
-  const std::size_t count = found.blocks.size();
+  const std::size_t count = found.count;
   const copy::Blocks few{numbers.data(), numbers.data() + count, count};
   const bool by_columns =
       std::max(type.extent, -(type.extent + 1)) <= most_by_columns - type.size && lie_apart(few, type.extent);

@@ -32,11 +32,7 @@ Result shift(Layout& layout, MPI_Count count, MPI_Count pace) {
   MPI_Count at;
   if (__builtin_mul_overflow(count, pace, &at))
     return base::fail(MPI_ERR_ARG, "the whole array is longer than 2^63 - 1 bytes");
-  Layout moved;
-  Member member{&layout, at, 1};
-  NEAR_TRY(join({&member, 1}, false, moved));
-  layout = std::move(moved);
-  return {};
+  return move(layout, at);
 }
 
 /// One process's part of one dimension.
@@ -92,8 +88,13 @@ Result share_of(std::size_t dimension, MPI_Count size, int distribution, int arg
 
 /// Repeats `layout` for one dimension whose neighbours are `pace` bytes apart.
 Result spread(Layout& layout, const Share& share, MPI_Count pace) {
-  Layout block, whole, last, all;
+  Layout block;
   NEAR_TRY(copies(layout, share.block, pace, block));
+  if (share.blocks == 1 && share.last_block == 0) {
+    layout = std::move(block);
+    return shift(layout, share.start, pace);
+  }
+  Layout whole, last, all;
   NEAR_TRY(copies(block, share.blocks, Int128{share.distance} * pace, whole));
   NEAR_TRY(copies(layout, share.last_block, pace, last));
   MPI_Count behind;

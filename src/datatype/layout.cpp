@@ -19,6 +19,10 @@ Int128 multiply(Int128 a, Int128 b, bool& overflow) {
   return product;
 }
 
+Result too_large() {
+  return base::fail(MPI_ERR_ARG, "the new datatype's size or displacements exceed 2^63 - 1 bytes");
+}
+
 /// Takes over what does not change when a type is repeated.
 void inherit(const Layout& old, Layout& made) {
   made.alignment = old.alignment;
@@ -34,7 +38,10 @@ void BoundsSum::add(const Layout& layout, Int128 at, Int128 count, Int128 stride
   Int128 span = count == 1 ? 0 : multiply(count - 1, stride, overflow_);
   if (!fits(at) || !fits(span)) overflow_ = true;
   if (overflow_) return; // the sums below add a few 64-bit figures
-  Int128 first = at + std::min<Int128>(span, 0), last = at + std::max<Int128>(span, 0);
+  add_between(layout, at + std::min<Int128>(span, 0), at + std::max<Int128>(span, 0), count);
+}
+
+void BoundsSum::add_between(const Layout& layout, Int128 first, Int128 last, Int128 count) {
   auto cover = [](bool& any, Int128& low, Int128& high, Int128 from, Int128 to) {
     low = any ? std::min(low, from) : from;
     high = any ? std::max(high, to) : to;
@@ -48,10 +55,9 @@ void BoundsSum::add(const Layout& layout, Int128 at, Int128 count, Int128 stride
 }
 
 Result BoundsSum::finish(Layout& made, MPI_Count unit) const {
-  if (overflow_)
-    return base::fail(MPI_ERR_ARG, "the new datatype's size or displacements exceed 2^63 - 1 bytes");
+  if (overflow_) return too_large();
   Int128 extent = high_ - low_;
-  extent += ((-extent) % unit + unit) % unit; // also up when it is negative
+  if (unit != 1) extent += ((-extent) % unit + unit) % unit; // also up when it is negative
   Int128 true_extent = true_high_ - true_low_;
   if (!fits(low_) || !fits(high_) || !fits(low_ + extent) || !fits(extent) || !fits(true_low_) ||
       !fits(true_high_) || !fits(true_extent))
@@ -69,10 +75,14 @@ Result BoundsSum::finish(Layout& made, MPI_Count unit) const {
 Result copies(const Layout& old, MPI_Count count, Int128 stride, Layout& made) {
   made = {};
   if (count == 0 || old.empty()) return {};
+  if (count == 1) {
+    made = old;
+    return {};
+  }
   BoundsSum sum;
   sum.add(old, 0, count, stride);
   NEAR_TRY(sum.finish(made));
-  made.form = repeat_form(old.form, count, count == 1 ? 0 : narrow(stride));
+  made.form = repeat_form(old.form, count, narrow(stride));
   made.signature = repeat_signature(old.signature, count);
   inherit(old, made);
   return {};
@@ -83,12 +93,19 @@ Result runs(const Layout& old, std::span<const Run> all, Layout& made) {
   if (old.empty()) return {};
   BoundsSum sum;
   MPI_Count count = 0;
+  Int128 first = std::numeric_limits<Int128>::max(), last = std::numeric_limits<Int128>::min();
   for (const Run& run : all) {
-    sum.add(old, run.at, run.count, old.extent);
+    if (run.count == 0) continue;
+    MPI_Count span = 0;
+    if (__builtin_mul_overflow(run.count - 1, old.extent, &span)) return too_large();
+    const Int128 from = run.at, to = from + span;
+    first = std::min({first, from, to});
+    last = std::max({last, from, to});
     if (__builtin_add_overflow(count, run.count, &count))
       return base::fail(MPI_ERR_ARG, "the block lengths sum up to more than 2^63 - 1");
   }
   if (count == 0) return {};
+  sum.add_between(old, first, last, count);
   NEAR_TRY(sum.finish(made));
   if (made.size != 0) {
     RunsBuilder builder(old.form, old.extent, all.size());
@@ -118,7 +135,7 @@ Result join(std::span<const Member> members, bool padded, Layout& made) {
   NEAR_TRY(sum.finish(made, padded ? made.alignment : 1));
   if (made.size == 0) return {};
   ListBuilder list(members.size());
-  SignatureBuilder signature;
+  SignatureBuilder signature(members.size());
   for (const Member& member : members) {
     if (member.count == 0 || member.layout->size == 0) continue;
     list.add(move_form(repeat_form(member.layout->form, member.count, member.layout->extent), member.at));
@@ -127,6 +144,15 @@ Result join(std::span<const Member> members, bool padded, Layout& made) {
   made.form = list.finish();
   made.signature = signature.finish();
   made.element_count = made.signature->total.elements;
+  return {};
+}
+
+Result move(Layout& layout, MPI_Count by) {
+  if (layout.empty()) return {};
+  BoundsSum sum;
+  sum.add(layout, by, 1, 0);
+  NEAR_TRY(sum.finish(layout));
+  layout.form = move_form(layout.form, by);
   return {};
 }
 

@@ -38,6 +38,8 @@ class BoundsSum {
 public:
   /// `count` copies, `stride` bytes apart, from `at` on.
   void add(const Layout& layout, Int128 at, Int128 count, Int128 stride);
+  /// `count` copies, of which the lowest lies at `first` and the highest at `last`.
+  void add_between(const Layout& layout, Int128 first, Int128 last, Int128 count);
   /// Writes size, bounds and true bounds, rounding the extent up to `unit`.
   Result finish(Layout& made, MPI_Count unit = 1) const;
 
@@ -60,6 +62,8 @@ struct Member {
   MPI_Count at, count;
 };
 Result join(std::span<const Member> members, bool padded, Layout& made);
+/// Moves a layout by `by` bytes.
+Result move(Layout& layout, MPI_Count by);
 /// Resizes: sets lb and extent, and marks them as set.
 Result mark(Layout& layout, MPI_Count lb, MPI_Count extent);
 

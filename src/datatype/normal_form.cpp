@@ -71,6 +71,12 @@ CompactNumbers positions_of(const std::vector<FormEntry>& entries, std::size_t n
   return positions;
 }
 
+/// The greatest common divisor of a number and a positive one.
+MPI_Count common_divisor(MPI_Count a, MPI_Count b) {
+  const bool power_of_two = a > 0 && (a & (a - 1)) == 0;
+  return power_of_two ? std::min(a, b & -b) : std::gcd(a, b);
+}
+
 /// All entries lie `distance` apart.
 bool evenly_spaced(const std::vector<FormEntry>& entries, std::size_t n, MPI_Count distance) {
   for (std::size_t i = 1; i < n; ++i)
@@ -80,10 +86,8 @@ bool evenly_spaced(const std::vector<FormEntry>& entries, std::size_t n, MPI_Cou
 
 } // namespace
 
-void CompactNumbers::push_back(MPI_Count value) {
-  if (is_narrow()) {
-    const auto short_value = static_cast<std::int32_t>(value);
-    if (short_value == value) return narrow_.push_back(short_value);
+void CompactNumbers::push_back_wide(MPI_Count value) {
+  if (wide_.empty()) {
     wide_.reserve(std::max(narrow_.capacity(), narrow_.size() + 1));
     wide_.assign(narrow_.begin(), narrow_.end());
     std::vector<std::int32_t>().swap(narrow_);
@@ -166,6 +170,7 @@ RunsBuilder::RunsBuilder(PlacedForm child, MPI_Count stride, std::size_t expecte
   if (child_.form && child_.form->kind == Kind::loop &&
       spans(child_.form->count, child_.form->stride, stride)) {
     stride_ = child_.form->stride;
+    children_ = child_.form->count;
     child_.form = child_.form->child;
   }
   entries_.reserve(expected + 1);
@@ -175,11 +180,10 @@ void RunsBuilder::add(MPI_Count at, MPI_Count count) {
   if (count == 0 || unit_ == 0) return;
   ++added_;
   if (!end_known_ || at != end_) entries_.push_back({at, size_});
-  MPI_Count bytes = count * unit_, length;
-  MPI_Count copies = bytes / child_.form->size;
-  size_ += bytes;
-  end_known_ =
-      !__builtin_mul_overflow(copies, stride_, &length) && !__builtin_add_overflow(at, length, &end_);
+  MPI_Count length;
+  size_ += count * unit_;
+  end_known_ = !__builtin_mul_overflow(count * children_, stride_, &length) &&
+               !__builtin_add_overflow(at, length, &end_);
 }
 
 bool RunsBuilder::single_copies() const {
@@ -233,7 +237,7 @@ PlacedForm RunsBuilder::finish() {
   if (is_block(child_.form)) {
     MPI_Count unit = contiguous ? 0 : child_.form->size;
     for (std::size_t i = 0; contiguous && i < n; ++i)
-      unit = std::gcd(unit, entries_[i + 1].start - entries_[i].start);
+      unit = common_divisor(unit, entries_[i + 1].start - entries_[i].start);
     const MPI_Count units = size_ / unit;
     if (units <= most_units * static_cast<MPI_Count>(n) && units <= 2 * added_)
       return move_form(unmerged(unit, contiguous ? unit : stride_), origin.at);

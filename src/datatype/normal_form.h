@@ -42,7 +42,13 @@ class CompactNumbers {
 public:
   void reserve(std::size_t count) { narrow_.reserve(count); }
   /// Not after shorten().
-  void push_back(MPI_Count value);
+  void push_back(MPI_Count value) {
+    const auto narrow = static_cast<std::int32_t>(value);
+    if (wide_.empty() && narrow == value)
+      narrow_.push_back(narrow);
+    else
+      push_back_wide(value);
+  }
   /// Halves the memory of narrow numbers again if those of each group lie less than 2^16 apart (copy::ShortOffsets).
   void shorten();
   std::size_t size() const {
@@ -66,6 +72,7 @@ public:
   }
 
 private:
+  void push_back_wide(MPI_Count value);
   std::vector<std::int32_t> narrow_; ///< the bases, if they are short
   std::vector<std::int64_t> wide_;   ///< all of them, once one does not fit in 32 bits
   std::vector<std::uint16_t> short_;
@@ -148,6 +155,7 @@ private:
   PlacedForm child_;
   MPI_Count stride_;
   MPI_Count unit_;         ///< packed bytes of one copy
+  MPI_Count children_ = 1; ///< of which a copy consists
   MPI_Count end_ = 0;      ///< where one more copy of the last run would lie
   bool end_known_ = false; ///< end_ fits
   MPI_Count size_ = 0;

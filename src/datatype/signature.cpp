@@ -95,6 +95,7 @@ SignaturePointer SignatureBuilder::finish() {
   auto sequence = std::make_shared<Signature>();
   sequence->kind = SignatureKind::sequence;
   sequence->depth = static_cast<std::uint16_t>(deepest() + 1);
+  sequence->entries.reserve(parts_.size());
   for (const SignaturePointer& part : parts_) {
     sequence->entries.push_back(sequence->total);
     sequence->total.bytes += part->total.bytes;

@@ -50,6 +50,7 @@ SignaturePointer repeat_signature(const SignaturePointer& child, MPI_Count count
 /// Joins signatures, in the order in which they are added.
 class SignatureBuilder {
 public:
+  explicit SignatureBuilder(std::size_t expected) { parts_.reserve(expected); }
   void add(const SignaturePointer& part);
   SignaturePointer finish();
 

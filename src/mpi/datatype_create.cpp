@@ -2,6 +2,7 @@
 // sections 5.1.2 to 5.1.13; the records: section 5.1.13, MPI_Type_get_contents.
 #include "mpi/impl.h"
 
+#include <algorithm>
 #include <new>
 #include <stdexcept>
 
@@ -14,7 +15,13 @@ using Numbers = std::vector<MPI_Count>;
 /// addresses are in one array, and arguments that are an int in both forms in another.
 class Contents {
 public:
-  explicit Contents(bool large) : large_(large) {}
+  /// For so many integers, counts among them, and addresses.
+  Contents(bool large, std::size_t integers, std::size_t addresses = 0) : large_(large) {
+    if (large)
+      counts_.reserve(integers + addresses);
+    else
+      integers_.reserve(integers);
+  }
   Contents& integer(int value) {
     integers_.push_back(value);
     return *this;
@@ -31,7 +38,14 @@ public:
     return *this;
   }
   Contents& counts(const Numbers& values) {
-    for (MPI_Count value : values) count(value);
+    if (large_) {
+      counts_.insert(counts_.end(), values.begin(), values.end());
+    } else {
+      const std::size_t before = integers_.size();
+      integers_.resize(before + values.size());
+      std::ranges::transform(values, integers_.data() + before,
+                             [](MPI_Count value) { return static_cast<int>(value); });
+    }
     return *this;
   }
   Contents& address(MPI_Count value) {
@@ -39,7 +53,8 @@ public:
     return *this;
   }
   Contents& addresses(const Numbers& values) {
-    for (MPI_Count value : values) address(value);
+    auto& all = large_ ? counts_ : addresses_;
+    all.insert(all.end(), values.begin(), values.end());
     return *this;
   }
   Result record(int combiner, Datatype& made, std::span<Datatype* const> types) {
@@ -82,7 +97,7 @@ Result vector(int combiner, MPI_Count count, MPI_Count block_length, MPI_Count s
   bool in_bytes = combiner == MPI_COMBINER_HVECTOR;
   return constructing(made, [&]() -> Result {
     NEAR_TRY(make_vector(count, block_length, stride, in_bytes, old, made));
-    Contents contents(large);
+    Contents contents(large, 3);
     contents.count(count).count(block_length);
     if (in_bytes)
       contents.address(stride);
@@ -98,7 +113,8 @@ Result indexed(int combiner, MPI_Count count, Counts lengths, Counts displacemen
   return constructing(made, [&]() -> Result {
     Numbers all_lengths = lengths.widen(count), all_displacements = displacements.widen(count);
     NEAR_TRY(make_indexed(all_lengths, all_displacements, in_bytes, old, made));
-    Contents contents(large);
+    const std::size_t n = all_lengths.size();
+    Contents contents(large, 1 + (in_bytes ? n : 2 * n), in_bytes ? n : 0);
     contents.count(count).counts(all_lengths);
     if (in_bytes)
       contents.addresses(all_displacements);
@@ -114,7 +130,7 @@ Result indexed_block(int combiner, MPI_Count count, MPI_Count block_length, Coun
   return constructing(made, [&]() -> Result {
     Numbers all = displacements.widen(count);
     NEAR_TRY(make_indexed_block(block_length, all, in_bytes, old, made));
-    Contents contents(large);
+    Contents contents(large, 2 + (in_bytes ? 0 : all.size()), in_bytes ? all.size() : 0);
     contents.count(count).count(block_length);
     if (in_bytes)
       contents.addresses(all);
@@ -129,7 +145,7 @@ Result indexed_block(int combiner, MPI_Count count, MPI_Count block_length, Coun
 Result Type_contiguous(MPI_Count count, Datatype& oldtype, Datatype*& newtype, bool large) {
   return constructing(newtype, [&]() -> Result {
     NEAR_TRY(make_contiguous(count, oldtype, newtype));
-    return Contents(large).count(count).record(MPI_COMBINER_CONTIGUOUS, *newtype, oldtype);
+    return Contents(large, 1).count(count).record(MPI_COMBINER_CONTIGUOUS, *newtype, oldtype);
   });
 }
 
@@ -176,7 +192,7 @@ Result Type_create_struct(MPI_Count count, Counts array_of_blocklengths, Counts 
     for (std::size_t i = 0; i < lengths.size(); ++i)
       types.push_back(datatype::find_datatype(array_of_types[i]));
     NEAR_TRY(make_struct(lengths, displacements, types, newtype));
-    return Contents(large)
+    return Contents(large, 1 + lengths.size(), displacements.size())
         .count(count)
         .counts(lengths)
         .addresses(displacements)
@@ -191,7 +207,7 @@ Result Type_create_subarray(int ndims, Counts array_of_sizes, Counts array_of_su
     Numbers sizes = array_of_sizes.widen(ndims), subsizes = array_of_subsizes.widen(ndims),
             starts = array_of_starts.widen(ndims);
     NEAR_TRY(make_subarray(sizes, subsizes, starts, order, oldtype, newtype));
-    Contents contents(large);
+    Contents contents(large, 2 + 3 * sizes.size());
     contents.integer(ndims).counts(sizes).counts(subsizes).counts(starts).integer(order);
     return contents.record(MPI_COMBINER_SUBARRAY, *newtype, oldtype);
   });
@@ -205,7 +221,7 @@ Result Type_create_darray(int size, int rank, int ndims, Counts array_of_gsizes,
     auto n = static_cast<std::size_t>(ndims);
     NEAR_TRY(make_darray(size, rank, sizes, {array_of_distribs, n}, {array_of_dargs, n}, {array_of_psizes, n},
                          order, oldtype, newtype));
-    Contents contents(large);
+    Contents contents(large, 4 + 4 * sizes.size());
     contents.integer(size).integer(rank).integer(ndims).counts(sizes);
     contents.integers(array_of_distribs, ndims).integers(array_of_dargs, ndims);
     contents.integers(array_of_psizes, ndims).integer(order);
@@ -217,14 +233,14 @@ Result Type_create_resized(Datatype& oldtype, MPI_Count lb, MPI_Count extent, Da
                            bool large) {
   return constructing(newtype, [&]() -> Result {
     NEAR_TRY(make_resized(oldtype, lb, extent, newtype));
-    return Contents(large).address(lb).address(extent).record(MPI_COMBINER_RESIZED, *newtype, oldtype);
+    return Contents(large, 0, 2).address(lb).address(extent).record(MPI_COMBINER_RESIZED, *newtype, oldtype);
   });
 }
 
 Result Type_dup(Datatype& oldtype, Datatype*& newtype) {
   return constructing(newtype, [&]() -> Result {
     NEAR_TRY(make_duplicate(oldtype, newtype));
-    NEAR_TRY(Contents(false).record(MPI_COMBINER_DUP, *newtype, oldtype));
+    NEAR_TRY(Contents(false, 0).record(MPI_COMBINER_DUP, *newtype, oldtype));
     Result copied = newtype->attributes.copy_all(oldtype, oldtype.attributes, *newtype);
     // Delete what was copied; report the failure of the copy.
     if (!copied.ok()) {
