@@ -145,7 +145,7 @@ void let_polls_yield(bool yields, bool always = false);
 /// done() is worth calling; it must not change anything and cannot fail.
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*));
 /// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
-/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement.
+/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement. Callers first try once themselves.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
 template <class F>
 bool call_at(void* at) {

@@ -212,7 +212,6 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
 }
 
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument) {
-  if (attempt(argument)) return;
   const transport::AwaitedLock awaited(waiters);
   wait_until(attempt, argument, [](void*) { return true; });
 }

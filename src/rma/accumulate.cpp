@@ -14,6 +14,7 @@ namespace {
 
 /// Describes the buffer as contiguous elements; false if they are not contiguous.
 bool as_elements(Buffer& buffer, Datatype& element) {
+  if (buffer.type == &element && element.contiguous) return true; // without a division
   if (!buffer.type->contiguous || !element.contiguous)
     return buffer.type->basic == element.basic && element.basic != datatype::Basic::none;
   buffer = {buffer.contiguous_start(), buffer.bytes() / element.size, &element, buffer.kind};
@@ -91,13 +92,12 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
   Buffer mine = origin, theirs = buffer_of(memory, target);
   bool direct = false;
   if (!replaces) {
-    MPI_Count count = bytes / element->size;
     if (!as_elements(mine, *element)) {
-      NEAR_TRY(scratch_for(count, *element, mine_memory, mine));
+      NEAR_TRY(scratch_for(bytes / element->size, *element, mine_memory, mine));
       datatype::copy(origin, mine, bytes);
     }
     direct = memory.peer == nullptr && as_elements(theirs, *element);
-    if (!direct) NEAR_TRY(scratch_for(count, *element, theirs_memory, theirs));
+    if (!direct) NEAR_TRY(scratch_for(bytes / element->size, *element, theirs_memory, theirs));
   }
 
   ElementLock lock(member);
@@ -106,7 +106,7 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
   if (!changes) return {};
   if (replaces) return store(origin, memory, target);
   if (!direct) NEAR_TRY(load(theirs, memory, target));
-  datatype::reduce(operation, mine.address, theirs.address, bytes / element->size, *element);
+  datatype::reduce(operation, mine.address, theirs.address, theirs.count, *element);
   return direct ? Result() : store(theirs, memory, target);
 }
 

@@ -10,6 +10,7 @@ namespace {
 
 template <class Attempt>
 void take(queue::SharedLock<>& lock, Attempt&& attempt) {
+  if (attempt()) return;
   p2p::wait_for_lock(
       lock.waiters, [](void* at) -> bool { return (*static_cast<std::remove_reference_t<Attempt>*>(at))(); },
       &attempt);
