@@ -111,6 +111,18 @@ END
             make -C build-here/dune/common/parallel/test -j$JOBS""",
         cases=discover.ctests("build-here", "mpiexec.*/parallel/test/")),
     Program(
+        "petsc", "petsc",  # solvers: star forests by messages, windows and shared memory, persistent and neighbourhood exchanges
+        build="""
+            ./configure PETSC_ARCH=here --with-cc=mpicc --with-cxx=0 --with-fc=0 --with-debugging=0 COPTFLAGS="-O1 -w" --with-x=0 \\
+                --with-mpiexec="mpiexec --oversubscribe" --with-make-np=$JOBS --with-blaslapack-lib="-L$LIBRARIES/openblas-pthread -lopenblas"
+            make all""",
+        libraries=("libopenblas-pthread-dev", "libopenblas0-pthread", "libgfortran5", "libquadmath0"),
+        variables={"PETSC_DIR": "$SOURCE", "PETSC_ARCH": "here", "LD_LIBRARY_PATH": "$LIBRARIES:$LIBRARIES/openblas-pthread"},
+        cases=[Case(name, f"make -k -j$JOBS -f gmakefile.test test query=nsize queryval='*' searchin='{tests}' TIMEOUT=60", ranks=(0,), seconds=600,
+                    says="^ ok ", never=r"^not ok (?!\S*mpiio).*")  # MPI_File is not there yet
+               for name, tests in (("star-forests", "vec_is_sf*"), ("vectors", "vec_vec_tests*"), ("matrices", "mat_tests*"), ("grids", "dm_tests*"),
+                                   ("meshes", "dm_impls_plex_tests*"), ("linear", "ksp_ksp_tests*"), ("nonlinear", "snes_tests*"))]),
+    Program(
         "mpich", "mpich",  # the tests of another implementation
         build="""
             cd test/mpi
