@@ -6,7 +6,8 @@
 //
 // Every message of a window has a buffer of its own, as in a program that sends different things. "reused"
 // and "rewritten" are those of latency.c: with "rewritten", the lines are written before each MPI_Isend and
-// read after MPI_Waitall, inside the time.
+// read after MPI_Waitall, inside the time. With "one-buffer", the messages of a window are always 64, and have
+// one buffer to leave from and one to arrive in, as in other benchmarks of bandwidth.
 #include "mpi_measure.h"
 #include "windows.h"
 
@@ -16,6 +17,7 @@ struct streams {
   size_t bytes, distance; // of buffers
   struct world world;
   int peer, window;
+  const char* variant;
   bool touch, right, sends, receives;
   unsigned char number;
 };
@@ -62,8 +64,7 @@ static void windows(void* context, long count) {
 /// `directions`: 1 when the lower rank of a pair sends, 2 when both do.
 static void measure(struct streams* state, const struct arguments* arguments, const char* name,
                     int directions) {
-  const char* variant = state->touch ? "rewritten" : "reused";
-  if (!wants(arguments, variant)) return;
+  if (!wants(arguments, state->variant)) return;
   bool lower = state->world.rank < state->peer;
   state->sends = directions == 2 || lower;
   state->receives = directions == 2 || !lower;
@@ -79,7 +80,7 @@ static void measure(struct streams* state, const struct arguments* arguments, co
   double messages = lower ? directions * state->window / each : 0, sum = 0;
   MPI_Reduce(&messages, &sum, 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
   if (state->world.rank != 0) return;
-  print_value(name, variant, state->bytes,
+  print_value(name, state->variant, state->bytes,
               strcmp(name, "rate") == 0 ? sum : sum * (double)state->bytes / 1e6);
 }
 
@@ -95,10 +96,12 @@ int main(int argc, char** argv) {
   for (int i = 0; i < arguments.count; ++i) {
     state.bytes = arguments.sizes[i];
     if (state.bytes == 0) continue;
-    state.distance = distance_of(state.bytes);
-    state.window = window_of(state.bytes);
-    for (int touch = 0; touch < 2; ++touch) {
-      state.touch = touch;
+    static const char* const variants[] = {"reused", "rewritten", "one-buffer"};
+    for (int variant = 0; variant < 3; ++variant) {
+      state.variant = variants[variant];
+      state.touch = variant == 1;
+      state.distance = variant == 2 ? 0 : distance_of(state.bytes);
+      state.window = variant == 2 ? longest_window : window_of(state.bytes);
       if (strstr(values, "stream")) measure(&state, &arguments, "stream", 1);
       if (strstr(values, "both")) measure(&state, &arguments, "both", 2);
       if (strstr(values, "rate")) measure(&state, &arguments, "rate", 1);

@@ -107,6 +107,8 @@ CASES = {
              limits="limits", time_limit=180),
         Case("bandwidth", "Streams of messages", "stream", "MB/s", {"stream": "one way", "both": "both ways"},
              variants=BUFFERS, more=("stream,both",), lower_is_better=False, limits="stream_limits", time_limit=180),
+        Case("one buffer", "Windows of 64 messages in one buffer", "stream", "MB/s", {"stream": "one way", "both": "both ways"}, ranks=(2,),
+             variants=("one-buffer",), most_bytes=4 << 20, more=("stream,both",), lower_is_better=False, time_limit=180),
         Case("rate", "Message rate", "stream", "messages/s", {"rate": ""}, one_pair_too=True, variants=BUFFERS,
              sizes=(1, 8, 64, 256, 1024), more=("rate",), lower_is_better=False, limits="stream_limits"),
         Case("first", "The beginning of a pair: until so many round trips are back", "first", "us", {"first": ""}, ranks=(2,),

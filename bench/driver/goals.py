@@ -167,6 +167,8 @@ GOALS = [
     Goal("streams of each size, one way and both ways, reused and rewritten / best peer: the least", 1.0,
          _worst("bandwidth", lower_is_better=False), at_most=False),
     Goal("... their geometric mean", 1.3, _mean("bandwidth", lower_is_better=False), at_most=False),
+    Goal("windows of 64 messages in one buffer, each size, one way and both ways / best peer: the least", 1.0,
+         _worst("one buffer", lower_is_better=False), at_most=False),
     Goal("message rate 1, 8, 64 B / best peer: the least", 1.3,
          lambda comparison: _extreme(((comparison.to_peer(_rate(size), False), _rate(size)) for size in (1, 8, 64)), min),
          at_most=False),
