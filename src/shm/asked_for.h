@@ -6,38 +6,80 @@
 // are asked for, so the pause in which the program uses what has come is part of it. doc/adr/0051 has the figures.
 #pragma once
 
-#include "shm/backlog.h"
 #include "shm/store_turns.h"
 
 namespace near::shm {
+
+/// The memory that what is on its way will fill. Benchmarks receive a whole window of messages in one buffer, which fits into the
+/// cache although the window does not.
+class Footprint {
+public:
+  /// Nothing was on its way.
+  void clear() { *this = {}; }
+  /// A message for this buffer is. Returns how many bytes it adds: those that none of the last few buffers has at the same address.
+  std::uint64_t add(const void* buffer, std::uint64_t bytes) {
+    for (Part& part : last_)
+      if (part.buffer == buffer && part.bytes != 0) return grow(part, bytes);
+    Part& oldest = last_[at_++ % last_.size()];
+    oldest = {buffer, 0};
+    return grow(oldest, bytes);
+  }
+  /// A message that has added so many has arrived.
+  void remove(std::uint64_t added) { now_ -= added; }
+  /// The high-water mark since clear().
+  std::uint64_t most() const { return most_; }
+
+private:
+  struct Part {
+    const void* buffer = nullptr;
+    std::uint64_t bytes = 0;
+  };
+  std::uint64_t grow(Part& part, std::uint64_t bytes) {
+    const std::uint64_t added = bytes - std::min(bytes, part.bytes);
+    part.bytes += added;
+    now_ += added;
+    most_ = std::max(most_, now_);
+    return added;
+  }
+
+  std::array<Part, 4> last_{};
+  std::uint64_t now_ = 0, most_ = 0;
+  std::uint32_t at_ = 0;
+};
 
 class AskedFor {
 public:
   /// `cache`: bytes of the last-level cache; 0: those of this machine's.
   explicit AskedFor(std::uint64_t cache = 0) : cache_(cache) {}
 
-  /// `now_ns`: os::monotonic_ns().
-  void add(std::uint64_t bytes, std::uint64_t now_ns) {
-    if (asked_.most() == 0 || arrived_ >= longest_turn) begin_turn(now_ns);
-    asked_.add(bytes);
-    most_ = std::max(most_, asked_.most());
+  /// `now_ns`: os::monotonic_ns(). Returns what remove() wants to know.
+  std::uint64_t add(const void* buffer, std::uint64_t bytes, std::uint64_t now_ns) {
+    if (on_their_way_ == 0 || arrived_ >= longest_turn) begin_turn(now_ns);
+    if (on_their_way_++ == 0) footprint_.clear();
+    const std::uint64_t added = footprint_.add(buffer, bytes);
+    most_ = std::max(most_, footprint_.most());
+    return added;
   }
-  void remove(std::uint64_t bytes) {
-    asked_.remove(bytes);
+  /// A message has arrived, for which add() has returned `added`.
+  void remove(std::uint64_t bytes, std::uint64_t added) {
+    --on_their_way_;
+    footprint_.remove(added);
     arrived_ += bytes;
   }
-  std::uint64_t most() const { return asked_.most(); }
+
+  /// The most memory for what was on its way together, since nothing was; 0 if nothing is.
+  std::uint64_t most() const { return on_their_way_ == 0 ? 0 : footprint_.most(); }
 
   /// For the `bytes` that are copied next.
   copy::Store stores(std::uint64_t bytes) {
-    const Class its = class_of(asked_.most());
+    const Class its = class_of(footprint_.most());
     copied_[its] += bytes;
     if (its == fits || its == too_long) return its == fits ? copy::Store::cached : copy::Store::streaming;
     return turns_of(its).next();
   }
 
 private:
-  /// By what is on its way: stores are cached, measured, measured but past the cache until something else was measured, or always
+  /// By the memory that is on its way: stores are cached, measured, measured but past the cache until something else was measured, or always
   /// past it. Two processes have buffers to send and to receive.
   enum Class : std::uint8_t { fits, maybe_fits, hardly_fits, too_long, classes };
   static constexpr std::uint64_t least = 1 << 20;
@@ -56,7 +98,8 @@ private:
   void begin_turn(std::uint64_t now_ns);
 
   std::uint64_t cache_;
-  Backlog asked_;
+  std::uint32_t on_their_way_ = 0; ///< messages
+  Footprint footprint_;
   StoreTurns maybe_{copy::Store::cached, 16}, hardly_{copy::Store::streaming, 32};
   // Of the present turn:
   std::uint64_t began_ns_ = 0, arrived_ = 0, most_ = 0;

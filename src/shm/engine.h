@@ -5,6 +5,7 @@
 #include "memory/space.h"
 #include "object/object.h"
 #include "shm/asked_for.h"
+#include "shm/backlog.h"
 #include "shm/kept_packets.h"
 #include "shm/packet_pool.h"
 #include "shm/packet_train.h"

@@ -85,7 +85,7 @@ void take_fragment(Transfer& transfer, std::uint64_t position, const std::byte* 
   NEAR_KILL_POINT("fragment-copied");
   transfer.position += bytes;
   if (transfer.position < transfer.bytes) return;
-  peer.asked_for.remove(transfer.bytes);
+  peer.asked_for.remove(transfer.bytes, transfer.footprint);
   PrefixIn& prefix = peer.prefix_in;
   if (prefix.bound == &transfer) {
     prefix.bound = nullptr;
@@ -168,7 +168,7 @@ void drop_prefix(Peer& peer, const NodeRts& rts) {
 Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
-  peer.asked_for.add(transfer.bytes, transfer.began_ns);
+  transfer.footprint = peer.asked_for.add(transfer.buffer.address, transfer.bytes, transfer.began_ns);
   PrefixIn& prefix = peer.prefix_in;
   bool unexpected = rts.prefix != 0 && prefix.number == rts.prefix;
   Cts message{rts.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};

@@ -75,6 +75,7 @@ struct Transfer {
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
   std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
+  std::uint64_t footprint = 0;      ///< receiver, pipelined: memory that no other message on its way fills
   std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
   std::uint8_t protocol = 0;        ///< receiver: the protocol that was chosen
   std::uint8_t size = 0;            ///< sender: the descriptor's

@@ -94,12 +94,18 @@ struct Asker {
   AskedFor asked{32 * mib};
   std::uint64_t now_ns = 1'000'000'000;
 
-  void add(std::uint64_t bytes) { asked.add(bytes, now_ns); }
+  std::uint64_t last = 1;
+
+  /// For the buffer with this number, or for another one each time.
+  std::uint64_t add(std::uint64_t bytes, std::uint64_t buffer) {
+    return asked.add(reinterpret_cast<const void*>(buffer << 32), bytes, now_ns);
+  }
+  std::uint64_t add(std::uint64_t bytes) { return add(bytes, ++last); }
   /// A message alone on its way, which takes so many nanoseconds for a KiB; returns its stores.
   Store message(std::uint64_t bytes, std::uint64_t cached, std::uint64_t past) {
-    add(bytes);
+    const std::uint64_t added = add(bytes);
     const Store stores = asked.stores(bytes);
-    asked.remove(bytes);
+    asked.remove(bytes, added);
     now_ns += (stores == Store::cached ? cached : past) * (bytes / 1024);
     return stores;
   }
@@ -131,9 +137,9 @@ TEST(AskedFor, ignores_turns_of_which_little_was_copied_by_the_stores_in_questio
   // Data with gaps is not copied by them: only the first bytes of each message are.
   Asker asker;
   for (int i = 0; i < 1000; ++i) {
-    asker.add(8 * mib);
+    const std::uint64_t added = asker.add(8 * mib);
     EXPECT_EQ(asker.asked.stores(mib), Store::cached) << i;
-    asker.asked.remove(8 * mib);
+    asker.asked.remove(8 * mib, added);
     asker.now_ns += 300'000;
   }
 }
@@ -145,10 +151,35 @@ TEST(AskedFor, counts_what_is_on_its_way_together) {
   EXPECT_EQ(asked.stores(mib), Store::cached);
   asker.add(mib);
   EXPECT_EQ(asked.stores(mib), Store::streaming);
-  for (int i = 0; i < 15; ++i) asked.remove(mib);
+  for (int i = 0; i < 15; ++i) asked.remove(mib, mib);
   EXPECT_EQ(asked.stores(mib), Store::streaming) << "the last message of the window";
-  asked.remove(mib);
+  asked.remove(mib, mib);
   EXPECT_EQ(asked.most(), 0u);
+  asker.add(mib);
+  EXPECT_EQ(asked.stores(mib), Store::cached) << "another window has begun";
+}
+
+TEST(AskedFor, counts_a_buffer_once_that_a_whole_window_is_for) {
+  Asker asker;
+  AskedFor& asked = asker.asked;
+  EXPECT_EQ(asker.add(mib, 1), mib);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(asker.add(mib, 1), 0u);
+  EXPECT_EQ(asked.stores(mib), Store::cached);
+  EXPECT_EQ(asker.add(3 * mib, 1), 2 * mib) << "a longer one adds the rest";
+  EXPECT_EQ(asked.stores(mib), Store::cached);
+  // So do two buffers in turns.
+  EXPECT_EQ(asker.add(20 * mib, 2), 20 * mib);
+  for (int i = 0; i < 64; ++i) EXPECT_EQ(asker.add(mib, i % 2 + 1u), 0u);
+  EXPECT_EQ(asked.stores(mib), Store::streaming);
+}
+
+TEST(AskedFor, counts_a_buffer_again_when_nothing_was_on_its_way) {
+  Asker asker;
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(asker.add(64 * mib, 1), 64 * mib);
+    EXPECT_EQ(asker.asked.stores(mib), Store::streaming) << "the buffer alone sweeps the cache";
+    asker.asked.remove(64 * mib, 64 * mib);
+  }
 }
 
 TEST(AskedFor, cuts_an_endless_stream_into_turns) {
@@ -156,9 +187,9 @@ TEST(AskedFor, cuts_an_endless_stream_into_turns) {
   asker.add(4 * mib);
   int past = 0;
   for (int i = 0; i < 4000; ++i) {
-    asker.add(4 * mib);
+    const std::uint64_t added = asker.add(4 * mib);
     const bool goes_past = asker.asked.stores(4 * mib) == Store::streaming;
-    asker.asked.remove(4 * mib);
+    asker.asked.remove(4 * mib, added);
     asker.now_ns += (goes_past ? 30 : 40) * 4096;
     past += goes_past;
   }
