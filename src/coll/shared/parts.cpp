@@ -3,57 +3,47 @@
 
 #include "coll/shared/kept_error.h"
 
-#include <cstring>
 #include <utility>
 
 namespace near::coll {
 namespace {
 
-/// What parts are aligned to, and the table counts in. Bytes.
-constexpr MPI_Count unit = 4;
-
-/// Where a part lies among the published ones: an entry of the table before them.
-struct PartRange {
-  std::uint16_t begin; ///< in units
-  std::uint16_t bytes; ///< message: the part is not here
-};
-constexpr std::uint16_t message = 0xffff;
-static_assert(slice_bytes / unit < message);
-
-constexpr MPI_Count table_bytes(int parts) { return static_cast<MPI_Count>(sizeof(PartRange)) * parts; }
-constexpr MPI_Count round_up(MPI_Count bytes) { return (bytes + unit - 1) / unit * unit; }
+static_assert(slice_bytes / part_unit < PartRange::is_message);
 
 MPI_Count longest_part(int parts) {
-  return std::min<MPI_Count>((slice_bytes - table_bytes(parts)) / parts / unit * unit, message - 1);
+  return std::min<MPI_Count>((slice_bytes - table_bytes(parts)) / parts / part_unit * part_unit,
+                             PartRange::is_message - 1);
 }
 
 } // namespace
 
 bool is_message(MPI_Count bytes, int parts) { return bytes > longest_part(parts); }
 
+Result check_part(int from, PartRange range, MPI_Count room) {
+  if (range.bytes <= room) return {};
+  return base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}", from,
+                    range.bytes, room);
+}
+
 PublishedParts::PublishedParts(std::vector<Buffer> parts)
     : parts_(std::make_shared<const std::vector<Buffer>>(std::move(parts))) {
-  const int count = static_cast<int>(parts_->size());
-  bytes_ = table_bytes(count);
-  for (const Buffer& part : *parts_)
-    if (const MPI_Count bytes = part.bytes(); !is_message(bytes, count)) bytes_ += round_up(bytes);
+  bytes_ = lay_out([](int, PartRange) {});
+}
+
+template <class Visit>
+MPI_Count PublishedParts::lay_out(Visit&& visit) const {
+  return lay_out_parts(
+      static_cast<int>(parts_->size()), [&](int i) { return (*parts_)[static_cast<std::size_t>(i)].bytes(); },
+      visit);
 }
 
 void PublishedParts::fill(const Room& room) const {
-  const int count = static_cast<int>(parts_->size());
-  MPI_Count begin = table_bytes(count);
-  std::byte* entry = room;
-  for (const Buffer& part : *parts_) {
-    const MPI_Count bytes = part.bytes();
-    const bool here = !is_message(bytes, count);
-    const PartRange range{static_cast<std::uint16_t>(begin / unit),
-                          here ? static_cast<std::uint16_t>(bytes) : message};
-    std::memcpy(entry, &range, sizeof range);
-    entry += sizeof range;
-    if (!here || bytes == 0) continue;
-    room.pack(begin, part, 0, bytes);
-    begin += round_up(bytes);
-  }
+  std::byte* const table = room;
+  lay_out([&](int i, PartRange range) {
+    std::memcpy(table + table_bytes(i), &range, sizeof range);
+    if (range.bytes != 0 && range.bytes != PartRange::is_message)
+      room.pack(range.begin * part_unit, (*parts_)[static_cast<std::size_t>(i)], 0, range.bytes);
+  });
 }
 
 struct ArrivingParts::State {
@@ -63,16 +53,14 @@ struct ArrivingParts::State {
 
   /// Returns how many bytes it has taken.
   MPI_Count take(const std::byte* published, int part, const Buffer& into, int from) {
-    PartRange range;
-    std::memcpy(&range, published + table_bytes(part), sizeof range);
-    arrives[static_cast<std::size_t>(from)] = range.bytes == message;
-    if (range.bytes == message) return 0;
-    if (const MPI_Count room = into.bytes(); range.bytes > room) {
-      error.note(base::fail(MPI_ERR_TRUNCATE, "rank {} sends {} bytes, but this rank's arguments say {}",
-                            from, range.bytes, room));
+    const PartRange range = range_of_part(published, part);
+    arrives[static_cast<std::size_t>(from)] = range.bytes == PartRange::is_message;
+    if (range.bytes == PartRange::is_message) return 0;
+    if (const Result fits = check_part(from, range, into.bytes()); !fits.ok()) {
+      error.note(fits);
       return 0;
     }
-    if (range.bytes != 0) datatype::unpack_arrived(into, 0, published + range.begin * unit, range.bytes);
+    if (range.bytes != 0) datatype::unpack_arrived(into, 0, published + range.begin * part_unit, range.bytes);
     return range.bytes;
   }
 };

@@ -7,13 +7,52 @@
 
 #include "coll/shared/exchange.h"
 
+#include <cstring>
 #include <memory>
 #include <vector>
 
 namespace near::coll {
 
+/// Where a part lies among the published ones: an entry of the table before them.
+struct PartRange {
+  std::uint16_t begin; ///< in units
+  std::uint16_t bytes; ///< is_message: the part is not here
+  static constexpr std::uint16_t is_message = 0xffff;
+};
+
+/// What parts are aligned to, and the table counts in. Bytes.
+inline constexpr MPI_Count part_unit = 4;
+
+/// The bytes of a table of so many parts.
+constexpr MPI_Count table_bytes(int parts) { return static_cast<MPI_Count>(sizeof(PartRange)) * parts; }
+
 /// Whether a part of `bytes` bytes, one of `parts`, is a message: if all had this size, a slice could not contain them.
 bool is_message(MPI_Count bytes, int parts);
+
+/// Calls `visit` for each part with its place in the table and its range. `bytes_of(i)`: of part i. Returns the bytes of all
+/// together, with the table.
+template <class BytesOf, class Visit>
+MPI_Count lay_out_parts(int parts, BytesOf&& bytes_of, Visit&& visit) {
+  MPI_Count end = table_bytes(parts);
+  for (int i = 0; i < parts; ++i) {
+    const MPI_Count bytes = bytes_of(i);
+    const bool here = !is_message(bytes, parts);
+    visit(i, PartRange{static_cast<std::uint16_t>(end / part_unit),
+                       here ? static_cast<std::uint16_t>(bytes) : PartRange::is_message});
+    if (here) end += (bytes + part_unit - 1) / part_unit * part_unit;
+  }
+  return end;
+}
+
+/// Reads an entry of a published table.
+inline PartRange range_of_part(const std::byte* published, int part) {
+  PartRange range;
+  std::memcpy(&range, published + table_bytes(part), sizeof range);
+  return range;
+}
+
+/// Fails with MPI_ERR_TRUNCATE if a part that is not a message is longer than the buffer of `room` bytes that it is for.
+Result check_part(int from, PartRange range, MPI_Count room);
 
 /// What one rank publishes. Copies share the list of parts, so functions can capture it.
 class PublishedParts {
@@ -25,6 +64,8 @@ public:
   void fill(const Room& room) const;
 
 private:
+  template <class Visit>
+  MPI_Count lay_out(Visit&& visit) const;
   std::shared_ptr<const std::vector<Buffer>> parts_;
   MPI_Count bytes_ = 0;
 };
