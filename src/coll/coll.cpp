@@ -337,7 +337,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
 Result run(const Call& call, Communicator& communicator) {
   return take_part(call, communicator, [&] {
     Result result;
-    if (run_straight(call, communicator, result)) [[likely]]
+    if (run_straight(call, communicator, result) || run_parts_straight(call, communicator, result)) [[likely]]
       return result;
     return perform(call, communicator);
   });

@@ -37,6 +37,11 @@ Function find_short(const Facts& facts) {
              : nullptr;
 }
 
+bool publishes_parts(const Facts& facts) {
+  const Function chosen = functions[choice::index_of(choose(facts))];
+  return chosen == gatherv_shared || chosen == scatterv_shared || chosen == alltoallv_shared;
+}
+
 Facts facts_of(const Call& call, int size) {
   Facts facts{.collective = call.collective, .size = size, .shared_processors = choice::shared_processors()};
   if (call.operation != nullptr) {

@@ -21,6 +21,8 @@ void add_area(Facts& facts, const Area& area);
 using Function = Result (*)(CollectiveGroup& group, const Call& call);
 /// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.
 Function find_short(const Facts& facts);
+/// Whether the algorithm that is chosen publishes parts of different sizes (shared/parts.h).
+bool publishes_parts(const Facts& facts);
 /// Runs the call by the algorithm that is chosen for the group, which is not one of an intercommunicator.
 Result run(CollectiveGroup& group, const Call& call);
 

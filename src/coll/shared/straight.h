@@ -37,5 +37,7 @@ bool begin_straight(const Call& call, Area& area, MPI_Count bytes, Number& left)
 
 /// Executes the blocking call if it can be done that way; then `result` is its result. Otherwise nothing has happened.
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
+/// The same for blocks of different sizes: gatherv, scatterv, alltoallv and alltoallw (straight_parts.cpp).
+bool run_parts_straight(const Call& call, Communicator& communicator, Result& result);
 
 } // namespace near::coll
