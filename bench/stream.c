@@ -6,8 +6,8 @@
 //
 // Every message of a window has a buffer of its own, as in a program that sends different things. "reused"
 // and "rewritten" are those of latency.c: with "rewritten", the lines are written before each MPI_Isend and
-// read after MPI_Waitall, inside the time. With "one-buffer", the messages of a window are always 64, and have
-// one buffer to leave from and one to arrive in, as in other benchmarks of bandwidth.
+// read after MPI_Waitall, inside the time. With "one-buffer", a window always has 64
+// messages, all sent from one buffer and received into one, as in other benchmarks of bandwidth.
 #include "mpi_measure.h"
 #include "windows.h"
 

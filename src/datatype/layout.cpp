@@ -93,6 +93,7 @@ Result runs(const Layout& old, std::span<const Run> all, Layout& made) {
   if (old.empty()) return {};
   BoundsSum sum;
   MPI_Count count = 0;
+  static_assert(std::numeric_limits<Int128>::is_specialized);
   Int128 first = std::numeric_limits<Int128>::max(), last = std::numeric_limits<Int128>::min();
   for (const Run& run : all) {
     if (run.count == 0) continue;
@@ -152,7 +153,7 @@ Result move(Layout& layout, MPI_Count by) {
   BoundsSum sum;
   sum.add(layout, by, 1, 0);
   NEAR_TRY(sum.finish(layout));
-  layout.form = move_form(layout.form, by);
+  if (layout.form.form) layout.form = move_form(layout.form, by);
   return {};
 }
 

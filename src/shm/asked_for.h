@@ -16,7 +16,8 @@ class Footprint {
 public:
   /// Nothing was on its way.
   void clear() { *this = {}; }
-  /// A message for this buffer is. Returns how many bytes it adds: those that none of the last few buffers has at the same address.
+  /// A message for this buffer is. Returns how many bytes it adds: those beyond what the last few buffers already count at this
+  /// address.
   std::uint64_t add(const void* buffer, std::uint64_t bytes) {
     for (Part& part : last_)
       if (part.buffer == buffer && part.bytes != 0) return grow(part, bytes);

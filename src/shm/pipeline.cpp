@@ -168,7 +168,8 @@ void drop_prefix(Peer& peer, const NodeRts& rts) {
 Pulled pull_pipelined(Peer& peer, const NodeRts& rts, Transfer& transfer) {
   transfer.position = 0;
   transfer.busy = true;
-  transfer.footprint = peer.asked_for.add(transfer.buffer.address, transfer.bytes, transfer.began_ns);
+  transfer.footprint =
+      peer.asked_for.add(transfer.buffer.contiguous_start(), transfer.bytes, transfer.began_ns);
   PrefixIn& prefix = peer.prefix_in;
   bool unexpected = rts.prefix != 0 && prefix.number == rts.prefix;
   Cts message{rts.cookie, reinterpret_cast<std::uint64_t>(&transfer), transfer.bytes, unexpected};

@@ -15,7 +15,7 @@ from test_rows import read_rows  # noqa: E402
 # Programs of test/mpi that need all their ranks on one machine, and why.
 ON_ONE_MACHINE = {
     "a rank computes, and accesses to its memory are to go on": ["a_target_need_not_take_part"],
-    "mistakes in collectives are found in areas": ["calls_disagree", "pair_calls_disagree", "ranks_disagree_on_sizes"],
+    "mistakes in collectives are found in areas": ["blocks_longer_than_expected", "calls_disagree", "pair_calls_disagree", "ranks_disagree_on_sizes"],
     "they expect one machine": ["communicators", "every_poll_lets_others_run", "hardware_parts", "intercommunicators", "machines",
                                 "operations_beyond_freed_memory"],
     "mpiexec's words about a rank that dies": ["a_sender_dies_before_its_first_large_message"],

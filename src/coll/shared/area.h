@@ -282,14 +282,14 @@ public:
   Reading reading() const { return reading_; }
   void set_reading(Reading reading) { reading_ = reading; }
 
-  /// The last call of a collective whose buffers have no gaps: what its choice depends on, and whether it was one with little
-  /// data (straight.h).
+  /// The last call of a collective whose buffers have no gaps: what its choice depends on, and whether its algorithm has a
+  /// straight form (straight.h). With blocks of different sizes (straight_parts.cpp), `bytes` is 0, and gaps do not matter.
   struct LastChoice {
     MPI_Count bytes = -1;
     datatype::Builtin operation = datatype::Builtin::user; ///< user: any of the program, or none
     bool in_place = false, recorded = false;
     Reading reading = Reading::unknown;
-    bool is_short = false;
+    bool has_straight_form = false;
   };
   LastChoice& last_choice(Collective collective) {
     return last_choices_[static_cast<std::size_t>(collective)];

@@ -225,7 +225,7 @@ bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes) {
   if (last.bytes != bytes || last.operation != operation || last.in_place != call.in_place ||
       last.recorded != recorded || last.reading != area.reading()) [[unlikely]]
     last = {bytes, operation, call.in_place, recorded, area.reading(), choose_short(call, area, recorded)};
-  return last.is_short;
+  return last.has_straight_form;
 }
 
 Result publish_straight(const Call& call, AreaCall& area_call, MPI_Count bytes) {

@@ -1,5 +1,6 @@
 // Blocks of different sizes that go straight (straight.h): as gatherv_shared(), scatterv_shared() and alltoallv_shared(), without
-// memory for lists of parts, for a rank whose own parts are few bytes without gaps. The others' parts may be messages.
+// memory for lists of parts, for a rank that publishes few bytes, or none, and whose buffers have no gaps. The others' parts may
+// be messages.
 #include "coll/collective_group.h"
 #include "coll/shared/kept_error.h"
 #include "coll/shared/parts.h"
@@ -11,6 +12,9 @@
 
 namespace near::coll {
 namespace {
+
+/// As in gather/linear.cpp.
+constexpr std::size_t root_receives = 8;
 
 bool has_parts(Collective collective) {
   switch (collective) {
@@ -69,22 +73,24 @@ public:
       use.abandon();
       return result;
     }
-    if (has_own() && own_sent().bytes() != 0) // else the addresses may be null
-      put(received_from(rank_).contiguous_start(), own_sent().contiguous_start(), own_sent().bytes());
+    if (messages_ == 0) copy_own();
     return {};
   }
 
   /// Whether run(), which has succeeded, has found that others send this rank messages.
   bool has_messages() const { return messages_ != 0; }
-  /// Receives them, one after the other in the order in which the others send them.
+  /// Receives them, in the order in which the others send them.
   Result receive_messages(CollectiveGroup& group) {
     const bool in_rounds = call_.collective != Collective::gatherv;
+    if (in_rounds) copy_own();
     for (int step = 1; step < size_; ++step) {
       const int from = after(in_rounds ? size_ - step : step);
       if ((messages_ >> from & 1) == 0) continue;
       NEAR_TRY(group.start_receive(received_from(from), from));
-      error_.note(group.finish_until(0));
+      error_.note(group.finish_until(in_rounds ? 0 : root_receives - 1));
     }
+    if (!in_rounds) copy_own();
+    error_.note(group.finish_until(0));
     return {};
   }
   /// The first error that did not keep this rank from its part in the rest of the call.
@@ -105,6 +111,16 @@ private:
     return call_.collective == Collective::scatterv ? call_.receive : call_.receive_blocks.at(rank);
   }
   bool reads_from(int rank) const { return call_.collective != Collective::scatterv || rank == call_.root; }
+
+  void copy_own() const {
+    if (!has_own()) return;
+    const Buffer from = own_sent(), to = received_from(rank_);
+    const MPI_Count bytes = from.bytes();
+    if (bytes > piece_bytes)
+      datatype::copy(from, to, bytes);
+    else if (bytes != 0) // else the addresses may be null
+      put(to.contiguous_start(), from.contiguous_start(), bytes);
+  }
 
   Result publish_and_read(SoleCall& use) {
     if (parts_ != 0) {
@@ -167,7 +183,7 @@ bool chooses_parts(const Call& call, Area& area) {
     add_area(facts, area);
     last = {0, datatype::Builtin::user, call.in_place, false, area.reading(), publishes_parts(facts)};
   }
-  return last.is_short;
+  return last.has_straight_form;
 }
 
 } // namespace
