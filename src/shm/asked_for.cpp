@@ -1,17 +1,8 @@
 #include "shm/asked_for.h"
 
-#include "os/memory.h"
-
 #include <utility>
 
 namespace near::shm {
-
-/// os::largest_cache(), or what is usual if it is unknown.
-std::uint64_t AskedFor::last_level_cache() {
-  constexpr std::uint64_t usual = 32u << 20;
-  static const std::uint64_t largest = os::largest_cache();
-  return largest != 0 ? largest : usual;
-}
 
 void AskedFor::begin_turn(std::uint64_t now_ns) {
   const std::uint64_t bytes = std::exchange(arrived_, 0);

@@ -6,47 +6,10 @@
 // are asked for, so the pause in which the program uses what has come is part of it. doc/adr/0051 has the figures.
 #pragma once
 
+#include "copy/footprint.h"
 #include "shm/store_turns.h"
 
 namespace near::shm {
-
-/// The memory that what is on its way will fill. Benchmarks receive a whole window of messages in one buffer, which fits into the
-/// cache although the window does not.
-class Footprint {
-public:
-  /// Nothing was on its way.
-  void clear() { *this = {}; }
-  /// A message for this buffer is. Returns how many bytes it adds: those beyond what the last few buffers already count at this
-  /// address.
-  std::uint64_t add(const void* buffer, std::uint64_t bytes) {
-    for (Part& part : last_)
-      if (part.buffer == buffer && part.bytes != 0) return grow(part, bytes);
-    Part& oldest = last_[at_++ % last_.size()];
-    oldest = {buffer, 0};
-    return grow(oldest, bytes);
-  }
-  /// A message that has added so many has arrived.
-  void remove(std::uint64_t added) { now_ -= added; }
-  /// The high-water mark since clear().
-  std::uint64_t most() const { return most_; }
-
-private:
-  struct Part {
-    const void* buffer = nullptr;
-    std::uint64_t bytes = 0;
-  };
-  std::uint64_t grow(Part& part, std::uint64_t bytes) {
-    const std::uint64_t added = bytes - std::min(bytes, part.bytes);
-    part.bytes += added;
-    now_ += added;
-    most_ = std::max(most_, now_);
-    return added;
-  }
-
-  std::array<Part, 4> last_{};
-  std::uint64_t now_ = 0, most_ = 0;
-  std::uint32_t at_ = 0;
-};
 
 class AskedFor {
 public:
@@ -91,16 +54,15 @@ private:
 
   Class class_of(std::uint64_t most) const {
     if (most < least) return fits;
-    const std::uint64_t cache = cache_ != 0 ? cache_ : last_level_cache();
+    const std::uint64_t cache = cache_ != 0 ? cache_ : copy::last_level_cache();
     return most >= cache ? too_long : most >= cache / 2 ? hardly_fits : most >= cache / 8 ? maybe_fits : fits;
   }
   StoreTurns& turns_of(Class its) { return its == maybe_fits ? maybe_ : hardly_; }
-  static std::uint64_t last_level_cache();
   void begin_turn(std::uint64_t now_ns);
 
   std::uint64_t cache_;
   std::uint32_t on_their_way_ = 0; ///< messages
-  Footprint footprint_;
+  copy::Footprint footprint_;
   StoreTurns maybe_{copy::Store::cached, 16}, hardly_{copy::Store::streaming, 32};
   // Of the present turn:
   std::uint64_t began_ns_ = 0, arrived_ = 0, most_ = 0;

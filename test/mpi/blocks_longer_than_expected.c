@@ -17,7 +17,7 @@ static int class_of(int code) {
   return error_class;
 }
 
-/// Rank 0's block for rank 1, or rank 1's for rank 0, is longer than its receiver says. Another rank's block for that one is a
+/// Rank 0's block for rank 1, or in a gatherv rank 1's for rank 0, is longer than its receiver says. The last rank's block for that one is a
 /// message, and arrives.
 static void send_too_much(int bytes) {
   const int last = size - 1;
