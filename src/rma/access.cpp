@@ -2,6 +2,7 @@
 // Source: MPI 5.0, section 12.3.
 #include "rma/access.h"
 #include "base/checked.h"
+#include "copy/copy.h"
 #include "rma/through_kernel.h"
 
 #include <vector>
@@ -62,6 +63,18 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
     }
   }
   return true;
+}
+
+/// A put or get between memory that this process can load and store.
+void move(const Buffer& from, const Buffer& to, Window& window) {
+  const MPI_Count bytes = to.bytes();
+  if (static_cast<std::uint64_t>(bytes) >= LongMoves::least && from.is_contiguous() && to.is_contiguous()) {
+    std::byte* const at = to.contiguous_start();
+    const auto length = static_cast<std::size_t>(bytes);
+    if (state_of(window).long_moves.stores(at, length) == copy::Store::streaming)
+      return copy::copy(at, from.contiguous_start(), length, copy::Store::streaming);
+  }
+  datatype::copy(from, to, bytes);
 }
 
 } // namespace
@@ -204,7 +217,10 @@ Result put(const Buffer& origin, const Target& target, Window& window, Pending* 
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
     });
-  if (memory.peer == nullptr) return store(origin, memory, target);
+  if (memory.peer == nullptr) {
+    move(origin, buffer_of(memory, target), window);
+    return {};
+  }
   bool handed = false;
   NEAR_TRY(hand_over(
       {.kind = HandedKind::put, .there = buffer_of(memory, target), .operands = {origin}, .operand_count = 1},
@@ -223,7 +239,10 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);
     });
-  if (memory.peer == nullptr) return load(origin, memory, target);
+  if (memory.peer == nullptr) {
+    move(buffer_of(memory, target), origin, window);
+    return {};
+  }
   bool handed = false;
   NEAR_TRY(hand_over({.kind = HandedKind::get, .there = buffer_of(memory, target), .into = &origin},
                      target.rank, window, pending, handed));

@@ -5,6 +5,7 @@
 #include "queue/shared_lock.h"
 #include "rma/attached.h"
 #include "rma/handed_calls.h"
+#include "rma/long_moves.h"
 #include "rma/ring_server.h"
 #include "rma/rma.h"
 #include "rma/under_way.h"
@@ -127,6 +128,7 @@ struct State : object::WindowExtension {
   std::byte* placed = nullptr; ///< this process's pages in such a row
   std::size_t placed_bytes = 0;
 
+  LongMoves long_moves;
   UnderWay under_way;                   ///< operations that are not complete
   std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
   std::unique_ptr<Exposure> exposure;   ///< null: nothing is registered

@@ -83,6 +83,7 @@ Result open_access(int rank, Window& window) {
 
 Result settle(Window& window, int rank, Where where) {
   State& state = state_of(window);
+  state.long_moves.synchronized();
   if (state.handed != nullptr) NEAR_TRY(state.handed->finish(rank, where));
   const Expectation expected(where == Where::target ? remote_access(state, rank) : nullptr, rank);
   return state.under_way.wait(rank, where, window);
@@ -90,6 +91,7 @@ Result settle(Window& window, int rank, Where where) {
 
 Result settle_all(Window& window, Where where) {
   State& state = state_of(window);
+  state.long_moves.synchronized();
   FirstFailure failure;
   if (state.handed != nullptr) failure.note(state.handed->finish_all(where));
   const Expectation expected(where == Where::target ? state.remote.get() : nullptr,
