@@ -31,9 +31,9 @@ extern bool strings_are_slow_just_past;
 /// 1.5 times if it begins 33 to 63 bytes past it (doc/adr/0053). Packets begin at a page, and blocks of malloc() of 128 KiB and
 /// more 16 bytes past one.
 [[gnu::always_inline]] inline bool is_slow_for_strings(const void* to, const void* from, std::size_t bytes) {
-  constexpr std::size_t fewest = 2048, most = 1 << 20, page = 4096, line = 64;
+  constexpr std::size_t fewest = 2048, most = 1 << 20, page = 4096, line_bytes = 64;
   const std::uintptr_t past = reinterpret_cast<std::uintptr_t>(to) - reinterpret_cast<std::uintptr_t>(from);
-  return bytes - fewest - 1 < most - fewest && past % page - 1 < line - 1 && strings_are_slow_just_past;
+  return bytes - fewest - 1 < most - fewest && past % page - 1 < line_bytes - 1 && strings_are_slow_just_past;
 }
 
 /// Copies `bytes` between ranges that do not overlap. Inline, so that a length known to the compiler becomes
