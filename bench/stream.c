@@ -6,8 +6,8 @@
 //
 // Every message of a window has a buffer of its own, as in a program that sends different things. "reused"
 // and "rewritten" are those of latency.c: with "rewritten", the lines are written before each MPI_Isend and
-// read after MPI_Waitall, inside the time. With "one-buffer", a window always has 64
-// messages, all sent from one buffer and received into one, as in other benchmarks of bandwidth.
+// read after MPI_Waitall, inside the time. With "one-buffer", a window always has 64 messages, all sent from one
+// buffer and received into one, as in other benchmarks of bandwidth.
 #include "mpi_measure.h"
 #include "windows.h"
 
@@ -96,12 +96,13 @@ int main(int argc, char** argv) {
   for (int i = 0; i < arguments.count; ++i) {
     state.bytes = arguments.sizes[i];
     if (state.bytes == 0) continue;
-    static const char* const variants[] = {"reused", "rewritten", "one-buffer"};
-    for (int variant = 0; variant < 3; ++variant) {
-      state.variant = variants[variant];
-      state.touch = variant == 1;
-      state.distance = variant == 2 ? 0 : distance_of(state.bytes);
-      state.window = variant == 2 ? longest_window : window_of(state.bytes);
+    enum { reused, rewritten, one_buffer, variants };
+    static const char* const names[variants] = {"reused", "rewritten", "one-buffer"};
+    for (int variant = reused; variant < variants; ++variant) {
+      state.variant = names[variant];
+      state.touch = variant == rewritten;
+      state.distance = variant == one_buffer ? 0 : distance_of(state.bytes);
+      state.window = variant == one_buffer ? longest_window : window_of(state.bytes);
       if (strstr(values, "stream")) measure(&state, &arguments, "stream", 1);
       if (strstr(values, "both")) measure(&state, &arguments, "both", 2);
       if (strstr(values, "rate")) measure(&state, &arguments, "rate", 1);

@@ -1,3 +1,4 @@
+// See footprint.h.
 #include "copy/footprint.h"
 
 #include "os/memory.h"

@@ -65,10 +65,12 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
   return true;
 }
 
-/// A put or get between memory that this process can load and store.
-void move(const Buffer& from, const Buffer& to, Window& window) {
+/// A put or get between memory that this process can load and store. Those with a request are not counted: a program may wait for
+/// each of them, and use what has come, without ever synchronising.
+void move(const Buffer& from, const Buffer& to, Window& window, const Pending* pending) {
   const MPI_Count bytes = to.bytes();
-  if (static_cast<std::uint64_t>(bytes) >= LongMoves::least && from.is_contiguous() && to.is_contiguous()) {
+  if (pending == nullptr && static_cast<std::uint64_t>(bytes) >= LongMoves::least && from.is_contiguous() &&
+      to.is_contiguous()) {
     std::byte* const at = to.contiguous_start();
     const auto length = static_cast<std::size_t>(bytes);
     if (state_of(window).long_moves.stores(at, length) == copy::Store::streaming)
@@ -218,7 +220,7 @@ Result put(const Buffer& origin, const Target& target, Window& window, Pending* 
       return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
     });
   if (memory.peer == nullptr) {
-    move(origin, buffer_of(memory, target), window);
+    move(origin, buffer_of(memory, target), window, pending);
     return {};
   }
   bool handed = false;
@@ -240,7 +242,7 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
       return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);
     });
   if (memory.peer == nullptr) {
-    move(buffer_of(memory, target), origin, window);
+    move(buffer_of(memory, target), origin, window, pending);
     return {};
   }
   bool handed = false;

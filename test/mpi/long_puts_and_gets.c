@@ -1,5 +1,5 @@
-// Puts and gets that fill more than the last-level cache together, at odd addresses and of odd lengths: every byte arrives, and none
-// beside it changes, whether they go past the cache or not.
+// Puts and gets that fill 64 MiB together, more than half of most last-level caches, at odd addresses and of odd lengths: every byte
+// arrives, and none beside it changes, whether they go past the cache or not.
 #include "check.h"
 
 #include <stdlib.h>

@@ -33,15 +33,17 @@ public:
   StraightParts(const Call& call, Area& area)
       : call_(call), area_(area), rank_(area.rank()), size_(area.size()) {
     const bool is_root = rank_ == call.root;
-    if (call.collective == Collective::gatherv)
+    switch (call.collective) {
+    case Collective::gatherv:
       parts_ = is_root ? 0 : 1;
-    else if (call.collective == Collective::scatterv)
+      reads_ = is_root;
+      break;
+    case Collective::scatterv:
       parts_ = is_root ? size_ : 0;
-    else
-      parts_ = size_;
-    reads_ = call.collective == Collective::gatherv    ? is_root
-             : call.collective == Collective::scatterv ? !is_root
-                                                       : true;
+      reads_ = !is_root;
+      break;
+    default: parts_ = size_; reads_ = true;
+    }
   }
 
   /// Whether this rank's parts are few bytes, and no buffer of this rank has gaps.
