@@ -4,7 +4,8 @@
 // credits of its sender, so the credits that this process has granted bound the memory of unexpected
 // eager messages. An unexpected RTS keeps only its header, none of the data, unless it stands for a message that has left
 // (transport::longest_eager()): the transport keeps that in the sender's packets, or in memory that the sender's credits bound.
-#include "p2p/engine.h"
+// early.cpp takes both kinds into memory of this process if senders would wait for ever otherwise.
+#include "p2p/early.h"
 
 #include "base/log.h"
 #include "copy/raw.h"
@@ -46,7 +47,7 @@ std::size_t record_count = 0;
   // If only a few were freed, they would soon be used up and all messages searched again.
   if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
-  auto* records = new (std::nothrow) Unexpected[more];
+  auto* records = reserve_waiting(record_count + more) ? new (std::nothrow) Unexpected[more] : nullptr;
   if (records == nullptr) {
     if (free_records == nullptr) give_up_for_memory();
     return;
@@ -68,7 +69,9 @@ Unexpected& new_record(const transport::Arrival& arrival) {
   record->envelope = arrival.envelope;
   record->payload = nullptr;
   record->packet = 0;
-  record->is_rts = false;
+  record->is_rts = record->has_credit = record->is_taken = false;
+  record->error = MPI_SUCCESS;
+  note_arrival();
   return *record;
 }
 
@@ -127,11 +130,14 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
     if (arrival.payload_bytes != 0) copy::raw(copy, arrival.payload, arrival.payload_bytes);
     record.payload = copy;
   }
+  record.has_credit = true;
+  add_waiting(record);
   if (!matching().add(record)) give_up_for_memory();
 }
 
 void on_eager(transport::Arrival& arrival) {
   if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) [[likely]] {
+    note_match();
     deliver(static_cast<EngineRequest&>(*posted), arrival.envelope, arrival.payload);
     transport::give_back_credit(*arrival.from, arrival.envelope.bytes);
   } else {
@@ -142,6 +148,7 @@ void on_eager(transport::Arrival& arrival) {
 void on_rts(transport::Arrival& arrival) {
   transport::RtsHeader rts = arrival.rts();
   if (Posted* posted = matching().match(arrival.envelope); posted != nullptr) {
+    note_match();
     if (accept(static_cast<EngineRequest&>(*posted), *arrival.from, rts, arrival.envelope)) return;
     if (!matching().repost(*posted)) give_up_for_memory();
     return;
@@ -149,6 +156,7 @@ void on_rts(transport::Arrival& arrival) {
   Unexpected& record = new_record(arrival);
   record.is_rts = true;
   record.rts = rts;
+  if (rts.may_come_early != 0) add_waiting(record);
   if (!matching().add(record)) give_up_for_memory();
 }
 
@@ -163,10 +171,20 @@ void attach() {
 
 bool consume(Unexpected& message, EngineRequest& receive) {
   bool taken = true;
-  if (message.is_rts)
+  if (message.fetch != nullptr) {
+    set_completion(receive, message.envelope);
+    receive.stage = Stage::moving;
+    message.fetch->receive = &receive; // it will call this again
+    return true;
+  }
+  if (message.is_rts) {
     taken = accept(receive, *message.from, message.rts, message.envelope);
-  else
+  } else if (message.error != MPI_SUCCESS) {
+    receive.completion = {message.envelope.source, message.envelope.tag, message.error, false, 0};
+    complete(receive);
+  } else {
     deliver(receive, message.envelope, message.payload);
+  }
   discard(message);
   return taken;
 }
@@ -174,12 +192,14 @@ bool consume(Unexpected& message, EngineRequest& receive) {
 void take(Unexpected& message) { matching().remove(message); }
 
 void discard(Unexpected& message) {
+  remove_waiting(message);
   if (!message.is_rts) {
     if (message.packet != 0)
       transport::give_back_packet(*message.from, message.packet);
     else if (message.payload != message.copy)
       delete[] message.payload;
-    transport::give_back_credit(*message.from, message.envelope.bytes);
+    if (message.has_credit) transport::give_back_credit(*message.from, message.envelope.bytes);
+    if (message.is_taken) release_taken(message.envelope.bytes);
   }
   message.next_free = free_records;
   free_records = &message;

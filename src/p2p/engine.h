@@ -83,14 +83,22 @@ struct EngineRequest : Request, Posted {
   }
 };
 
-/// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the
-/// payload.
+struct Fetch; // early.h
+
+/// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the payload. One that was taken early
+/// owns its payload in memory of this process only.
 struct Unexpected : UnexpectedEntry {
   static constexpr std::size_t inline_bytes = 112;
+  static constexpr std::size_t not_waiting = ~std::size_t{0};
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
   std::uint64_t packet = 0;           ///< nonzero: the packet that holds the payload
   bool is_rts = false;
+  bool has_credit = false;
+  bool is_taken = false;                ///< its memory counts (early.h)
+  int error = MPI_SUCCESS;              ///< of its fetch
+  Fetch* fetch = nullptr;               ///< of an announced message whose data is on its way here
+  std::size_t waiting_at = not_waiting; ///< among those that could be taken early
   union {
     transport::RtsHeader rts;
     std::byte copy[inline_bytes];

@@ -1,7 +1,7 @@
 // Schedules, and p2p's part of the progress engine: the transport first, then deferred sends, then active
 // schedules.
 #include "os/clock.h"
-#include "p2p/engine.h"
+#include "p2p/early.h"
 #include "p2p/patience.h"
 #include "shm/shm.h"
 #include "transport/polling.h"
@@ -50,6 +50,7 @@ bool advance(EngineRequest& request) {
   bool moved = has_deferred() && move_deferred();
   if (has_failed_peers()) [[unlikely]]
     moved |= fail_receives();
+  moved |= take_early();
   // By index, since advance() may add schedules, and the last schedule takes the index of a finished one.
   for (std::size_t i = 0; i < active.size();) {
     if (advance(*active[i]))

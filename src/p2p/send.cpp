@@ -54,6 +54,7 @@ bool put_on_wire(EngineRequest& send, Result& result) {
   result = {};
   send.transfer.owner = &send;
   send.transfer.done = send_done;
+  send.transfer.may_come_early = send.mode != SendMode::synchronous;
   if (send.mode != SendMode::synchronous && send.envelope.bytes <= transport::longest_eager()) {
     transport::Eager sent = transport::send_eager(*send.peer, send.envelope, send.buffer, &send.transfer);
     if (sent == transport::Eager::left) finish_eager(send);

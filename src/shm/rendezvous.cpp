@@ -263,6 +263,7 @@ Result send_rts(Peer& peer, const Envelope& envelope, const Buffer& buffer, Tran
   rts.cookie = reinterpret_cast<std::uint64_t>(&transfer);
   rts.generation = descriptor.announce();
   rts.prefix = transfer.prefix;
+  rts.may_come_early = transfer.may_come_early;
   if (buffer.is_contiguous() && envelope.bytes != 0) {
     rts.address = reinterpret_cast<std::uint64_t>(buffer.contiguous_start());
     if (memory::space().segment.contains(buffer.contiguous_start()))

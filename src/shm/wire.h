@@ -76,10 +76,11 @@ struct NodeRts {
   std::uint64_t cookie;       ///< identifies the sender's transfer
   std::uint32_t generation;   ///< of the descriptor
   std::uint32_t flags;
-  std::uint32_t prefix; ///< number of the eager prefix that follows, or of the train; 0: none
-  std::uint32_t unused = 0;
+  std::uint32_t prefix;             ///< number of the eager prefix that follows, or of the train; 0: none
+  std::uint32_t may_come_early = 0; ///< at the place of RtsHeader::may_come_early
 };
-static_assert(sizeof(NodeRts) == sizeof(RtsHeader));
+static_assert(sizeof(NodeRts) == sizeof(RtsHeader) &&
+              offsetof(NodeRts, may_come_early) == offsetof(RtsHeader, may_come_early));
 
 // In NodeRts::flags, set only by the receiver.
 /// The descriptor is already matched.

@@ -35,7 +35,9 @@ enum class Handler : std::uint8_t {
 /// What an RTS says to the receiver's side of the transport, in its own form. p2p copies it out of the arrival, keeps
 /// it until a receive matches, and passes it on.
 struct RtsHeader {
-  std::uint64_t words[6];
+  std::uint64_t words[5];
+  std::uint32_t word;
+  std::uint32_t may_come_early; ///< the same for all transports: Transfer::may_come_early, 0 or 1
 };
 
 /// A message as its handler sees it. Payload and packet are valid during the call.
@@ -83,6 +85,8 @@ struct Transfer {
   std::uint64_t descriptor = 0;     ///< sender: where the state of its RTS is
   std::uint64_t remote_cookie = 0;
   bool busy = false;
+  bool may_come_early =
+      false; ///< sender, set by p2p: not a synchronous send, so it may end before its receive is posted
   Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of its RTS messages under way
   Transfer* behind = nullptr;                    ///< sender: the next one to send fragments (pipelined)
 };

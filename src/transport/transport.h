@@ -107,6 +107,9 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = null
 inline constinit std::uint32_t noted_progress = 0;
 /// Tells waits that something has moved which no transport sees. Like a message, it lets them go on polling.
 inline void note_progress() { ++noted_progress; }
+/// The longest sleep of a wait, in nanoseconds, while time alone lets something happen; under the engine lock.
+inline constexpr std::uint64_t no_sleep_bound = ~std::uint64_t{0};
+inline constinit std::uint64_t sleep_bound_ns = no_sleep_bound;
 /// While it exists, a process that waits also wakes up for something that another process stores in shared memory and
 /// announces by DoorbellProtocol::ring_if_sleeping(): before each sleep, `changed` is asked once more, under the engine
 /// lock. Make it and destroy it under that lock. Watches nest.

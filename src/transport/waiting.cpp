@@ -335,6 +335,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     if (Watch::exists() && Watch::any_changed()) tell_followers();
     if (waiting.first != nullptr) waiting.leader_processor = os::current_processor();
     std::uint64_t nap_after_ns = quiet_ns;
+    const std::uint64_t sleeps_ns = std::min(sleep_ns, sleep_bound_ns);
     if (!spins) {
       if (waiting.events != events) continue;
       // While something is under way that only polls move, naps stay short.
@@ -358,7 +359,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
           for (int i = 0; i < pauses_after(quiet_ns); ++i) base::cpu_relax();
         continue;
       }
-      sleep_until_rung(bell, rung, sleep_ns, nap_after_ns);
+      sleep_until_rung(bell, rung, sleeps_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
     // Whoever has rung may have more to come. But the rings of locks and packets that are given up are for all that wait for them.
