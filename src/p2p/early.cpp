@@ -40,6 +40,8 @@ std::uint64_t taken_bytes = 0;
 bool announces_short = false; ///< one of the short ones is announced: its sender waits
 bool lacks_space = false;     ///< some were left
 bool starving = false;        ///< something may be taken soon; counted in `background` while true
+bool ended = false;           ///< end_taking() was called
+std::size_t fetches = 0;      ///< under way
 std::uint64_t quiet_since_ns = 0;
 
 /// What a message counts: with its record, and what finds it.
@@ -54,7 +56,7 @@ Waiting& list_of(const Unexpected& message) {
 }
 
 void update() {
-  const bool waits = announces_short || (!long_ones.empty() && !lacks_space);
+  const bool waits = !ended && (announces_short || (!long_ones.empty() && !lacks_space));
   if (waits != std::exchange(starving, waits)) {
     background += waits ? 1 : -1;
     quiet_polls = 0;
@@ -71,6 +73,7 @@ void fetched(transport::Transfer& transfer, int error) {
   message.fetch = nullptr;
   message.error = error;
   delete &fetch;
+  --fetches;
   if (receive != nullptr) consume(message, *receive);
 }
 
@@ -83,11 +86,13 @@ bool fetch(Unexpected& message, std::byte* memory) {
   fetch->message = &message;
   message.fetch = fetch;
   message.is_rts = false;
+  ++fetches;
   const Buffer buffer{memory, static_cast<MPI_Count>(message.envelope.bytes),
                       datatype::find_datatype(MPI_BYTE)};
   if (transport::accept(*message.from, rts, message.envelope.bytes, buffer, *fetch)) return true;
   message.fetch = nullptr;
   message.is_rts = true;
+  --fetches;
   delete fetch;
   return false;
 }
@@ -194,6 +199,12 @@ bool take_early() {
   quiet_polls = 0;
   update();
   return moved;
+}
+
+bool end_taking() {
+  ended = true;
+  update();
+  return fetches == 0;
 }
 
 void release_taken(std::uint64_t bytes) {

@@ -33,6 +33,8 @@ inline void note_match() {
   quiet_ns_for_long = longest_quiet_ns;
 }
 
+/// Takes nothing from now on. Returns true if no data is on its way here any more: call it again after progress.
+bool end_taking();
 /// Notes that the memory of a message that was taken is free again.
 void release_taken(std::uint64_t bytes);
 

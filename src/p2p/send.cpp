@@ -3,7 +3,7 @@
 // A send is deferred if all descriptors for RTS messages are in use, so a program may start any number of
 // sends. While a send to a peer is deferred, all later ones to this peer queue up behind it, which keeps
 // their order. Source: MPI 5.0, sections 3.4 and 3.7.
-#include "p2p/engine.h"
+#include "p2p/early.h"
 
 #include "base/log.h"
 
@@ -246,6 +246,7 @@ Result make_send(const Buffer& buffer, int destination, int tag, Communicator& c
 }
 
 void drain() {
+  wait_until([] { return end_taking(); }); // otherwise a sender would wait for the rest of a message
   transport::receive_no_more();
   wait_until([] {
     // Messages to peers that receive nothing more need no descriptor.
