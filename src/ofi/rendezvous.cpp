@@ -22,7 +22,7 @@ constexpr std::uint64_t longest_read = 64 << 20;
 /// How many packets messages that are sent in pieces occupy together.
 constexpr std::uint32_t packets_for_pieces = 32;
 
-enum RtsWord { cookie, address, key, readable, claimed }; // RtsHeader::word is 1 if the message left unasked
+enum RtsWord { cookie, address, key, readable, claimed }; // RtsHeader::kind is 1 if the message left unasked
 
 /// Removes the entry and returns what it held.
 template <class Table>
@@ -160,14 +160,14 @@ static void hand_up(Peer& peer, const Envelope& envelope, const RtsHeader& rts) 
 }
 
 void announce(Peer& peer, const Envelope& envelope, RtsHeader rts) {
-  rts.words[claimed] = rts.word = 0; // only this process says that
+  rts.words[claimed] = rts.kind = 0; // only this process says that
   hand_up(peer, envelope, rts);
 }
 
 void announce_unasked(Peer& peer, const Envelope& envelope, std::uint64_t number) {
   RtsHeader rts{};
   rts.words[cookie] = number;
-  rts.word = 1;
+  rts.kind = 1;
   hand_up(peer, envelope, rts);
 }
 
@@ -188,7 +188,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
   transfer.buffer = buffer;
   transfer.bytes = std::min<std::uint64_t>(message_bytes, static_cast<std::uint64_t>(buffer.bytes()));
   transfer.busy = true;
-  if (rts.word != 0) return accept_unasked(peer, rts.words[cookie], transfer);
+  if (rts.kind != 0) return accept_unasked(peer, rts.words[cookie], transfer);
   if (transfer.bytes == 0) {
     send(peer, Message::fin, &rts.words[cookie], sizeof rts.words[cookie]);
     finish(transfer, MPI_SUCCESS);

@@ -71,7 +71,6 @@ Unexpected& new_record(const transport::Arrival& arrival) {
   record->packet = 0;
   record->is_rts = record->has_credit = record->is_taken = false;
   record->error = MPI_SUCCESS;
-  note_arrival();
   return *record;
 }
 
@@ -97,6 +96,7 @@ inline void deliver(EngineRequest& receive, const Envelope& envelope, const std:
 }
 
 void receive_done(transport::Transfer& transfer, int error) {
+  --receives_under_way;
   EngineRequest& receive = *static_cast<OwnedTransfer&>(transfer).owner;
   if (error != MPI_SUCCESS && receive.completion.error == MPI_SUCCESS) receive.completion.error = error;
   complete(receive);
@@ -109,7 +109,9 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
   receive.transfer.owner = &receive;
   receive.transfer.done = receive_done;
   receive.stage = Stage::moving;
+  ++receives_under_way;
   if (transport::accept(peer, rts, envelope.bytes, receive.buffer, receive.transfer)) return true;
+  --receives_under_way;
   receive.stage = before;
   receive.completion = Completion{};
   return false;
@@ -171,6 +173,7 @@ void attach() {
 
 bool consume(Unexpected& message, EngineRequest& receive) {
   bool taken = true;
+  note_match();
   if (message.fetch != nullptr) {
     set_completion(receive, message.envelope);
     receive.stage = Stage::moving;

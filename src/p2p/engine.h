@@ -84,21 +84,23 @@ struct EngineRequest : Request, Posted {
 };
 
 struct Fetch; // early.h
+/// Why an unexpected message waits to be taken early.
+enum class WaitingAs : std::uint8_t { credited, announced_short, announced_long, none };
 
 /// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the payload. One that was taken early
 /// owns its payload in memory of this process only.
 struct Unexpected : UnexpectedEntry {
   static constexpr std::size_t inline_bytes = 112;
-  static constexpr std::size_t not_waiting = ~std::size_t{0};
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
   std::uint64_t packet = 0;           ///< nonzero: the packet that holds the payload
   bool is_rts = false;
   bool has_credit = false;
-  bool is_taken = false;                ///< its memory counts (early.h)
-  int error = MPI_SUCCESS;              ///< of its fetch
-  Fetch* fetch = nullptr;               ///< of an announced message whose data is on its way here
-  std::size_t waiting_at = not_waiting; ///< among those that could be taken early
+  bool is_taken = false;                  ///< its memory counts as this process's (early.h)
+  WaitingAs waiting_as = WaitingAs::none; ///< and in that list, its index:
+  int error = MPI_SUCCESS;                ///< of its fetch
+  std::size_t waiting_at = 0;
+  Fetch* fetch = nullptr; ///< of an announced message whose data is on its way here
   union {
     transport::RtsHeader rts;
     std::byte copy[inline_bytes];
@@ -168,8 +170,8 @@ inline Result outcome(const EngineRequest& request) {
 
 // Arrivals (arrival.cpp)
 
-/// Receives an unexpected message into the request and frees its record. Returns false if the sender has
-/// withdrawn the message.
+/// Receives an unexpected message into the request and frees its record, unless its data is on its way here: then this happens later.
+/// Returns false if the sender has withdrawn the message.
 bool consume(Unexpected& message, EngineRequest& receive);
 /// Removes the message from the unexpected queue.
 void take(Unexpected& message);
@@ -249,8 +251,8 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// The number of active schedules and of peers with deferred sends, plus one if polls yield, and one if peers have
-/// failed. While it is 0, a poll only runs the transport's progress.
+/// The number of active schedules and of peers with deferred sends, plus one if polls yield, one if peers have failed, and one if
+/// messages may be taken early. While it is 0, a poll only runs the transport's progress.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);

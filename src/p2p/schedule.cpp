@@ -1,5 +1,5 @@
-// Schedules, and p2p's part of the progress engine: the transport first, then deferred sends, then active
-// schedules.
+// Schedules, and p2p's part of the progress engine: the transport first, then deferred sends, then messages that are
+// taken early, then active schedules.
 #include "os/clock.h"
 #include "p2p/early.h"
 #include "p2p/patience.h"
@@ -39,9 +39,9 @@ bool advance(EngineRequest& request) {
   return true;
 }
 
-/// The work of p2p between two polls of the transport. A schedule starts requests, and their eager sends may
+/// The work of p2p between two polls of the transport, also of those of a process that `waits`. A schedule starts requests, and their eager sends may
 /// call this again: the inner call does nothing.
-[[gnu::cold]] [[gnu::noinline]] bool run_background() {
+[[gnu::cold]] [[gnu::noinline]] bool run_background(bool waits = false) {
   if (in_background) return false;
   const struct Scope { // resets the flag even if advance() throws; later calls would do nothing otherwise
     Scope() { in_background = true; }
@@ -50,7 +50,7 @@ bool advance(EngineRequest& request) {
   bool moved = has_deferred() && move_deferred();
   if (has_failed_peers()) [[unlikely]]
     moved |= fail_receives();
-  moved |= take_early();
+  moved |= take_early(waits);
   // By index, since advance() may add schedules, and the last schedule takes the index of a finished one.
   for (std::size_t i = 0; i < active.size();) {
     if (advance(*active[i]))
@@ -71,6 +71,7 @@ thread_local bool gave_way = false; ///< since something moved
 
 bool move_all() {
   bool moved = transport::make_progress();
+  if (moved) ++transport::moves;
   if (has_background()) [[unlikely]]
     moved |= run_background();
   return moved;
@@ -197,11 +198,12 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     void* argument;
     bool (*check)(void*);
   } wait{done, argument, check};
+  quiet_polls = 0; // what came before is no part of this wait
   transport::wait_until(
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
         if (each.done(each.argument)) return true;
-        if (!has_background() || !run_background()) return false;
+        if (!has_background() || !run_background(true)) return false;
         transport::wake_waiting_threads();
         return each.done(each.argument);
       },

@@ -246,7 +246,9 @@ Result make_send(const Buffer& buffer, int destination, int tag, Communicator& c
 }
 
 void drain() {
-  wait_until([] { return end_taking(); }); // otherwise a sender would wait for the rest of a message
+  end_taking();
+  wait_until(
+      [] { return !is_fetching(); }); // otherwise a sender would wait for the rest of its message to be read
   transport::receive_no_more();
   wait_until([] {
     // Messages to peers that receive nothing more need no descriptor.

@@ -36,7 +36,7 @@ enum class Handler : std::uint8_t {
 /// it until a receive matches, and passes it on.
 struct RtsHeader {
   std::uint64_t words[5];
-  std::uint32_t word;
+  std::uint32_t kind;
   std::uint32_t may_come_early; ///< the same for all transports: Transfer::may_come_early, 0 or 1
 };
 
@@ -66,7 +66,7 @@ enum class Eager : std::uint8_t {
   left,
 };
 
-/// One side of a rendezvous. It is a part of p2p's requests, so it needs no allocation. p2p sets `done` and reads
+/// One side of a rendezvous. It is a part of p2p's requests or fetches, so the transport allocates none. p2p sets `done` and reads
 /// `peer`, `buffer` and `bytes`; the rest belongs to the transport.
 struct Transfer {
   /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
@@ -85,8 +85,8 @@ struct Transfer {
   std::uint64_t descriptor = 0;     ///< sender: where the state of its RTS is
   std::uint64_t remote_cookie = 0;
   bool busy = false;
-  bool may_come_early =
-      false; ///< sender, set by p2p: not a synchronous send, so it may end before its receive is posted
+  /// Sender, set by p2p: the send is not synchronous, so it may end before its receive is posted.
+  bool may_come_early = false;
   Transfer *previous = nullptr, *next = nullptr; ///< the sender's list of its RTS messages under way
   Transfer* behind = nullptr;                    ///< sender: the next one to send fragments (pipelined)
 };

@@ -26,6 +26,9 @@ void register_with_transports();
 bool any_is_silent();
 /// How long a wait polls for the sake of the transports before it sleeps (Transport::polling_ns), in nanoseconds.
 std::uint64_t polling_ns();
+/// The longest sleep of a wait, in nanoseconds. p2p sets it while waits must wake up to take messages early; under the engine lock.
+inline constexpr std::uint64_t no_sleep_bound = ~std::uint64_t{0};
+inline constinit std::uint64_t sleep_bound_ns = no_sleep_bound;
 /// The descriptors of the transports that have one; returns how many there are.
 std::size_t descriptors(std::span<int> found);
 

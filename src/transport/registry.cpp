@@ -114,7 +114,11 @@ bool is_idle() {
   return true;
 }
 
-bool progress() { return !is_idle() && make_progress(); }
+bool progress() {
+  const bool moved = !is_idle() && make_progress();
+  if (moved) ++moves;
+  return moved;
+}
 
 bool has_arrived() {
   for (const Transport* transport : transports())

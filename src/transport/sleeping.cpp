@@ -35,7 +35,9 @@ void sleep_on_descriptors(std::span<const int> descriptors, segment::Doorbell& b
                           std::uint64_t timeout_ns, std::uint64_t slice_ns) {
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(bell.bell) == rung;
        slept += slice_ns)
-    if (has_changed_or_arrived() || os::wait_until_readable(descriptors, slice_ns)) return;
+    if (has_changed_or_arrived() ||
+        os::wait_until_readable(descriptors, std::min(slice_ns, timeout_ns - slept)))
+      return;
 }
 
 /// The shortest sleep takes longer than falling asleep and waking up.

@@ -98,6 +98,8 @@ inline bool expects_answer() { return answers_due.load_relaxed() != 0; }
 
 /// Handles what has arrived and moves what is deferred; true if anything moved.
 bool progress();
+/// How often progress has moved something, wherever p2p may have to know; under the engine lock.
+inline constinit std::uint32_t moves = 0;
 /// Waits until done(argument) is true: polls, then sleeps on this rank's doorbell. Releases the engine lock
 /// meanwhile. If several threads wait, one of them polls on behalf of all and calls the `check` of the others to
 /// learn whether their done() may be true now; `check` changes nothing and cannot fail. A thread without a
@@ -107,9 +109,6 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*) = null
 inline constinit std::uint32_t noted_progress = 0;
 /// Tells waits that something has moved which no transport sees. Like a message, it lets them go on polling.
 inline void note_progress() { ++noted_progress; }
-/// The longest sleep of a wait, in nanoseconds, while time alone lets something happen; under the engine lock.
-inline constexpr std::uint64_t no_sleep_bound = ~std::uint64_t{0};
-inline constinit std::uint64_t sleep_bound_ns = no_sleep_bound;
 /// While it exists, a process that waits also wakes up for something that another process stores in shared memory and
 /// announces by DoorbellProtocol::ring_if_sleeping(): before each sleep, `changed` is asked once more, under the engine
 /// lock. Make it and destroy it under that lock. Watches nest.

@@ -1,6 +1,6 @@
 // Programs that send many messages before anybody receives them: each call returns, although their receivers wait for something else,
 // and everything arrives in order. Only synchronous sends wait for their receives.
-//   sends_before_their_receives [messages]
+//   sends_before_their_receives [messages]    0: only what needs little space
 #include "check.h"
 
 #include <string.h>
@@ -218,6 +218,58 @@ static void synchronous_sends_wait(char* buffer) {
   }
 }
 
+/// One process serves others that keep asking, while the end depends on a message behind many that it does not receive yet.
+static void requests_keep_coming(char* buffer) {
+  enum { ask_tag = 4, answer_tag = 5 };
+  int over = 0;
+  if (size < 3) return;
+  if (rank == 0) {
+    for (int left = size - 2; left > 0;) {
+      int last;
+      MPI_Status status;
+      OK(MPI_Recv(&last, 1, MPI_INT, MPI_ANY_SOURCE, ask_tag, MPI_COMM_WORLD, &status));
+      over |= last;
+      if (last) continue;
+      OK(MPI_Send(&over, 1, MPI_INT, status.MPI_SOURCE, answer_tag, MPI_COMM_WORLD));
+      left -= over;
+    }
+    for (int i = 0; i < count; ++i) receive_next(buffer, 1, i);
+  } else if (rank == 1) {
+    for (int i = 0; i < count; ++i) {
+      fill(buffer, 1, 0, i);
+      OK(MPI_Send(buffer, length_of(i), MPI_BYTE, 0, data_tag, MPI_COMM_WORLD));
+    }
+    over = 1;
+    OK(MPI_Send(&over, 1, MPI_INT, 0, ask_tag, MPI_COMM_WORLD));
+  } else {
+    while (!over) {
+      OK(MPI_Send(&over, 1, MPI_INT, 0, ask_tag, MPI_COMM_WORLD));
+      OK(MPI_Recv(&over, 1, MPI_INT, 0, answer_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    }
+  }
+}
+
+/// With little space (NEAR_UNEXPECTED), a message that does not fit waits, and shorter ones do not.
+static void one_does_not_fit(void) {
+  enum { longest = 2 << 20, shorter = 100000 };
+  const int other = rank ^ 1;
+  if (other >= size) return;
+  char* const long_one = calloc(longest, 1);
+  MPI_Request request = MPI_REQUEST_NULL;
+  if (rank % 2 == 0) {
+    OK(MPI_Isend(long_one, longest, MPI_BYTE, other, odd_tag, MPI_COMM_WORLD, &request));
+    usleep(5000);
+    OK(MPI_Send(NULL, 0, MPI_BYTE, other, last_tag, MPI_COMM_WORLD));
+  } else {
+    OK(MPI_Recv(NULL, 0, MPI_BYTE, other, last_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+    OK(MPI_Recv(long_one, longest, MPI_BYTE, other, odd_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  }
+  OK(MPI_Wait(&request, MPI_STATUS_IGNORE));
+  OK(MPI_Send(long_one, shorter, MPI_BYTE, other, odd_tag, MPI_COMM_WORLD));
+  OK(MPI_Recv(long_one, shorter, MPI_BYTE, other, odd_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
+  free(long_one);
+}
+
 /// What is cancelled is not received, and the rest is.
 static void some_are_cancelled(void) {
   const int other = rank ^ 1;
@@ -260,7 +312,10 @@ int main(int argc, char** argv) {
   OK(MPI_Comm_size(MPI_COMM_WORLD, &size));
   if (argc > 1) count = atoi(argv[1]);
   char* buffer = malloc(most);
+  const int with_space = count > 0;
   for (int round = 0; round < 3; ++round) {
+    one_does_not_fit();
+    if (!with_space) continue;
     all_send_first(buffer);
     a_barrier_comes_first(buffer);
     polls_come_first(buffer);
@@ -268,6 +323,7 @@ int main(int argc, char** argv) {
     buffers_are_detached_first(buffer);
     requests_complete_first();
     synchronous_sends_wait(buffer);
+    requests_keep_coming(buffer);
     some_are_cancelled();
     OK(MPI_Barrier(MPI_COMM_WORLD));
   }

@@ -29,6 +29,14 @@ int main(int argc, char** argv) {
   // All processes except the last, which finishes at once, send such messages to all processes.
   if (rank != size - 1 || size == 1)
     for (int to = 0; to < size; ++to) leave_behind(to);
+  // With an argument, the last process waits for a while first, and so takes some of these messages early; it finishes while the data of
+  // another one may be on its way.
+  if (argc > 1 && rank == 0) {
+    usleep(5000);
+    OK(MPI_Send(NULL, 0, MPI_CHAR, size - 1, late_tag, MPI_COMM_WORLD));
+  }
+  if (argc > 1 && rank == size - 1)
+    OK(MPI_Recv(NULL, 0, MPI_CHAR, 0, late_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE));
   // Rank 0 is in MPI_Finalize long before rank 1 receives its message, which must not be lost.
   if (size > 2) {
     static char late[large];

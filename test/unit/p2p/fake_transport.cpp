@@ -70,6 +70,7 @@ void deliver_eager(FakePeer& from, const Envelope& envelope, const std::vector<s
 void deliver_rts(FakePeer& from, const Envelope& envelope, std::uint64_t number) {
   RtsHeader rts{};
   rts.words[0] = number;
+  rts.may_come_early = the_world.may_come_early;
   Arrival arrival{&from, envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
   call(Handler::p2p_rts, arrival);
 }

@@ -33,11 +33,12 @@ struct World {
   std::vector<Sent> sent; ///< to other processes
   int eager_left = 1 << 30;
   int rts_left = 1 << 30;
-  int unexpected = 0;   ///< unexpected messages, as counted by p2p
-  int wakes = 0;        ///< calls of wake_waiting_threads()
-  int looks = 0;        ///< calls of progress()
-  int yields = 0;       ///< of polls
-  int first_yields = 0; ///< of these, the first ones since something had come
+  bool may_come_early = false; ///< what an RTS that arrives says
+  int unexpected = 0;          ///< unexpected messages, as counted by p2p
+  int wakes = 0;               ///< calls of wake_waiting_threads()
+  int looks = 0;               ///< calls of progress()
+  int yields = 0;              ///< of polls
+  int first_yields = 0;        ///< of these, the first ones since something had come
   std::function<void()> when_yielding;
 };
 World& world();
