@@ -6,8 +6,8 @@ enum { bytes = 2000000 }; // too many to leave at once
 static char data[bytes], room[2 * (bytes + MPI_BSEND_OVERHEAD)];
 
 int main(int argc, char** argv) {
-  setenv("NEAR_UNEXPECTED", "0",
-         1); // otherwise a receiver that waits for 1 ms takes a message, and there is space again
+  // Otherwise a receiver that waits for 1 ms would take a message, and there would be space again.
+  setenv("NEAR_UNEXPECTED", "0", 1);
   OK(MPI_Init(&argc, &argv));
   int rank, size;
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));

@@ -146,6 +146,8 @@ static void with_gaps(int rank) {
 }
 
 int main(int argc, char** argv) {
+  // Otherwise a receiver that waits for 1 ms would take a message that is about to be cancelled.
+  setenv("NEAR_UNEXPECTED", "0", 1);
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   int rank;
