@@ -250,10 +250,10 @@ Area* area_of(const Call& call, const Communicator& communicator) {
 /// Whether others have published what this rank reads in the call of this number, or do so soon.
 [[gnu::noinline]] bool is_soon_there(const Call& call, const Area& area, Number number,
                                      const Description& description) {
-  auto [next, end] = ranks_read(call, area.rank(), area.size());
-  return area.happens_soon([&, next = next, end = end]() mutable {
-    while (next < end && (next == area.rank() || area.is_readable(next, number, description))) ++next;
-    return next >= end;
+  const RankRange read = ranks_read(call, area.rank(), area.size());
+  return area.happens_soon([&, next = read.first]() mutable {
+    while (next < read.end && (next == area.rank() || area.is_readable(next, number, description))) ++next;
+    return next >= read.end;
   });
 }
 

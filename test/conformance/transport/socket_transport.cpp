@@ -74,7 +74,8 @@ void handle(Peer& peer, const Frame& frame, const std::byte* payload) {
   }
   case What::credit: ++peer.credits_left; break;
   case What::rts: {
-    const RtsHeader rts{{frame.sender_cookie}};
+    RtsHeader rts{};
+    rts.words[0] = frame.sender_cookie;
     Arrival arrival{&peer, frame.envelope, reinterpret_cast<const std::byte*>(&rts), sizeof rts, 0};
     self.handlers[static_cast<int>(Handler::p2p_rts)](arrival);
     break;
