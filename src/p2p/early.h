@@ -19,8 +19,8 @@ void remove_waiting(Unexpected& message);
 /// Reserves memory for so many waiting messages. Returns false if there is none.
 bool reserve_waiting(std::size_t messages);
 
-/// Takes some of the waiting messages if polls have found nothing for a while. Returns true if it took any. `waits`: this
-/// process does nothing but wait, so that time counts as well as polls.
+/// Takes some of the waiting messages if polls have found nothing for a while. Returns true if it took any. `waits`: it is called from
+/// a wait, so time counts as well as polls.
 bool take_early(bool waits);
 /// Takes nothing from now on.
 void end_taking();

@@ -39,8 +39,8 @@ bool advance(EngineRequest& request) {
   return true;
 }
 
-/// The work of p2p between two polls of the transport, also of those of a process that `waits`. A schedule starts requests, and their eager sends may
-/// call this again: the inner call does nothing.
+/// The work of p2p between two polls of the transport; `waits`: those of a wait, not of a program that polls. A schedule starts requests,
+/// and their eager sends may call this again: the inner call does nothing.
 [[gnu::cold]] [[gnu::noinline]] bool run_background(bool waits = false) {
   if (in_background) return false;
   const struct Scope { // resets the flag even if advance() throws; later calls would do nothing otherwise

@@ -246,9 +246,9 @@ Result make_send(const Buffer& buffer, int destination, int tag, Communicator& c
 }
 
 void drain() {
+  // Otherwise a sender would wait for this process to read the rest of a message.
   end_taking();
-  wait_until(
-      [] { return !is_fetching(); }); // otherwise a sender would wait for the rest of its message to be read
+  wait_until([] { return !is_fetching(); });
   transport::receive_no_more();
   wait_until([] {
     // Messages to peers that receive nothing more need no descriptor.

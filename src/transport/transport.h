@@ -98,7 +98,7 @@ inline bool expects_answer() { return answers_due.load_relaxed() != 0; }
 
 /// Handles what has arrived and moves what is deferred; true if anything moved.
 bool progress();
-/// How often progress has moved something, wherever p2p may have to know; under the engine lock.
+/// Grows whenever progress moves something; under the engine lock.
 inline constinit std::uint32_t moves = 0;
 /// Waits until done(argument) is true: polls, then sleeps on this rank's doorbell. Releases the engine lock
 /// meanwhile. If several threads wait, one of them polls on behalf of all and calls the `check` of the others to
