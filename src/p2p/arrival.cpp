@@ -47,7 +47,7 @@ std::size_t record_count = 0;
   // If only a few were freed, they would soon be used up and all messages searched again.
   if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
-  auto* records = reserve_waiting(record_count + more) ? new (std::nothrow) Unexpected[more] : nullptr;
+  auto* records = new (std::nothrow) Unexpected[more];
   if (records == nullptr) {
     if (free_records == nullptr) give_up_for_memory();
     return;
@@ -110,7 +110,12 @@ bool accept(EngineRequest& receive, Peer& peer, const transport::RtsHeader& rts,
   receive.transfer.done = receive_done;
   receive.stage = Stage::moving;
   ++receives_under_way;
-  if (transport::accept(peer, rts, envelope.bytes, receive.buffer, receive.transfer)) return true;
+  try {
+    if (transport::accept(peer, rts, envelope.bytes, receive.buffer, receive.transfer)) return true;
+  } catch (...) {
+    --receives_under_way;
+    throw;
+  }
   --receives_under_way;
   receive.stage = before;
   receive.completion = Completion{};

@@ -13,7 +13,7 @@
 //   goes on
 //
 // Long messages are always announced, and seldom need help. Fetched early, their data is copied twice: so that is done one by one, and
-// only in waits that have lasted as long as the copy takes, or 1 ms if that is longer. The millisecond is halved with each of them,
+// only in waits that have lasted for 1 ms, and for long enough to copy it from the caches. The millisecond is halved with each of them,
 // until a receive gets a message.
 #include "p2p/early.h"
 
@@ -27,7 +27,6 @@
 #include <array>
 #include <new>
 #include <utility>
-#include <vector>
 
 namespace near::p2p {
 
@@ -37,28 +36,43 @@ namespace {
 /// each poll yields.
 constexpr int enough_polls = 32;
 constexpr std::uint64_t enough_ns = 20'000;
-/// After this time short messages are taken even if others keep coming: these may depend on them.
-constexpr std::uint64_t longest_wait_ns = 10'000'000;
 constexpr std::uint64_t least_quiet_ns_for_long = 30'000, bytes_copied_in_ns = 4;
 /// At most about so many bytes of short messages are copied in one poll.
 constexpr std::uint64_t bytes_at_once = 64 << 10;
-/// Whether more memory is available is asked in steps of so many bytes.
-constexpr std::uint64_t memory_step = 16 << 20;
+/// Whether the machine has more memory is asked in steps of so many bytes, and after a refusal only when so much time has passed.
+constexpr std::uint64_t memory_step = 16 << 20, asks_again_ns = 100'000'000;
 
-std::array<std::vector<Unexpected*>, 3>& lists =
-    *new std::array<std::vector<Unexpected*>, 3>; // never destroyed
-auto& credited = lists[static_cast<std::size_t>(WaitingAs::credited)];
-auto& short_ones = lists[static_cast<std::size_t>(WaitingAs::announced_short)];
-auto& long_ones = lists[static_cast<std::size_t>(WaitingAs::announced_long)];
+/// Waiting messages of one kind, the oldest first.
+struct Waiting {
+  Link list{&list, &list};
+  std::size_t count = 0;
+  bool lacks_space = false; ///< of those that are left, none fits
+  bool may_take() const { return count != 0 && !lacks_space; }
+
+  /// Calls visit(Unexpected&), which may remove that message, until it returns false.
+  template <class Visit>
+  void each(Visit visit) {
+    for (Link *at = list.next, *next; at != &list; at = next) {
+      next = at->next;
+      if (!visit(static_cast<Unexpected&>(*static_cast<EarlyLink*>(at)))) return;
+    }
+  }
+};
+std::array<Waiting, 3> kinds;
+Waiting& kind(WaitingAs which) { return kinds[static_cast<std::size_t>(which)]; }
+Waiting& credited = kind(WaitingAs::credited);
+Waiting& short_ones = kind(WaitingAs::announced_short);
+Waiting& long_ones = kind(WaitingAs::announced_long);
 
 std::uint64_t taken_bytes = 0, available_bytes = memory_step;
-bool short_lack_space = false, long_lack_space = false; ///< there is no space for any of them
-bool may_take = false;                                  ///< counted in `background` while true
-bool takes_short = false;                               ///< it has begun to, and goes on at the next poll
+std::uint64_t ask_again_at_ns = 0; ///< not 0: there is no memory; when to ask again
+bool takes_in_background = false;  ///< short messages may be taken; counted in `background`
+std::size_t left_of_turn = 0; ///< it has begun to take so many short messages, and goes on at the next poll
 bool ended = false;
 std::size_t fetches = 0; ///< under way
 std::uint32_t known_moves = 0;
 std::uint64_t quiet_since_ns = 0, announced_since_ns = 0;
+std::uint64_t next_long_after_ns = longest_quiet_ns; ///< how long a wait must last before it takes one
 
 /// What a message counts, with its record and its place in the lists for matching.
 std::uint64_t counted(std::uint64_t bytes) { return bytes + 512; }
@@ -69,25 +83,33 @@ bool fits(const Unexpected& message) {
   return bytes < bound && counted(bytes) <= bound - taken_bytes;
 }
 
-/// The same, and the machine and the limits of this process have the memory.
-bool has_space(const Unexpected& message) {
-  if (!fits(message)) return false;
+void note_lack_of_memory() { ask_again_at_ns = os::monotonic_ns() + asks_again_ns; }
+
+/// Whether the machine and the limits of this process have the memory for a message that fits.
+bool has_memory(const Unexpected& message) {
   const std::uint64_t needed = taken_bytes + counted(message.envelope.bytes);
   if (needed <= available_bytes) return true;
+  if (ask_again_at_ns != 0 && os::monotonic_ns() < ask_again_at_ns) return false;
+  ask_again_at_ns = 0;
   const std::uint64_t more = std::max(needed - available_bytes, memory_step);
-  if (!os::check_memory(more).ok()) return false;
-  available_bytes += more;
-  return true;
+  bool is_there = false;
+  try {
+    is_there = os::check_memory(more).ok();
+  } catch (const std::bad_alloc&) { is_there = false; }
+  if (is_there)
+    available_bytes += more;
+  else
+    note_lack_of_memory();
+  return is_there;
 }
 
 void update() {
-  const bool has_short = takes_short || (!short_ones.empty() && !short_lack_space);
-  const bool takes = !ended && (has_short || (!long_ones.empty() && !long_lack_space));
-  if (takes != std::exchange(may_take, takes)) {
+  const bool takes = !ended && (left_of_turn != 0 || short_ones.may_take());
+  if (takes != std::exchange(takes_in_background, takes)) {
     background += takes ? 1 : -1;
     quiet_polls = 0;
   }
-  transport::sleep_bound_ns = !takes ? transport::no_sleep_bound : has_short ? enough_ns : longest_quiet_ns;
+  waits_may_take = !ended && long_ones.may_take();
 }
 
 void fetched(transport::Transfer& transfer, int error) {
@@ -102,11 +124,10 @@ void fetched(transport::Transfer& transfer, int error) {
   if (receive != nullptr) consume(message, *receive);
 }
 
-enum class Accepted : std::uint8_t { yes, no, failed };
+enum class Taken : std::uint8_t { here, no_memory, withdrawn };
 
-/// no: the sender has withdrawn the message. failed: the message is lost for lack of memory; the transport may still know `fetch` and the
-/// buffer.
-Accepted accept(Unexpected& message, Fetch& fetch, const Buffer& buffer) {
+/// If it throws, the message is lost, and the transport may still know `fetch` and the buffer.
+bool accept(Unexpected& message, Fetch& fetch, const Buffer& buffer) {
   const transport::RtsHeader rts = message.rts;
   fetch.done = fetched;
   fetch.message = &message;
@@ -114,142 +135,162 @@ Accepted accept(Unexpected& message, Fetch& fetch, const Buffer& buffer) {
   message.is_rts = false;
   ++fetches;
   try {
-    if (transport::accept(*message.from, rts, message.envelope.bytes, buffer, fetch)) return Accepted::yes;
+    if (transport::accept(*message.from, rts, message.envelope.bytes, buffer, fetch)) return true;
     message.is_rts = true;
-  } catch (const std::bad_alloc&) {
+  } catch (...) {
     fetch.message = nullptr;
+    message.fetch = nullptr;
     message.error = MPI_ERR_NO_MEM;
+    --fetches;
+    remove_waiting(message);
+    throw;
   }
   message.fetch = nullptr;
   --fetches;
-  return message.is_rts ? Accepted::no : Accepted::failed;
+  return false;
 }
 
-/// Returns false if the sender has withdrawn the message, or if there is no memory.
-bool fetch(Unexpected& message) {
+Taken fetch(Unexpected& message) {
   auto* fetch = new (std::nothrow) Fetch;
   auto* memory = new (std::nothrow) std::byte[message.envelope.bytes];
   const Buffer buffer{memory, static_cast<MPI_Count>(message.envelope.bytes),
                       datatype::find_datatype(MPI_BYTE)};
-  const Accepted accepted =
-      fetch != nullptr && memory != nullptr ? accept(message, *fetch, buffer) : Accepted::no;
-  if (accepted == Accepted::no) {
-    delete fetch;
-    delete[] memory;
-    return false;
+  if (fetch != nullptr && memory != nullptr && accept(message, *fetch, buffer)) {
+    message.payload = memory;
+    return Taken::here;
   }
-  message.payload = accepted == Accepted::yes ? memory : nullptr;
-  return true;
+  const bool withdrawn = fetch != nullptr && memory != nullptr;
+  delete fetch;
+  delete[] memory;
+  return withdrawn ? Taken::withdrawn : Taken::no_memory;
 }
 
-/// Returns false if there is no memory.
-bool copy_and_return_credit(Unexpected& message) {
+Taken copy_and_return_credit(Unexpected& message) {
   const std::uint64_t bytes = message.envelope.bytes;
   if (message.packet != 0) {
     auto* memory = new (std::nothrow) std::byte[bytes];
-    if (memory == nullptr) return false;
+    if (memory == nullptr) return Taken::no_memory;
     copy::raw(memory, message.payload, bytes);
     message.payload = memory;
     transport::give_back_packet(*message.from, std::exchange(message.packet, 0));
   }
   message.has_credit = false;
   transport::give_back_credit(*message.from, bytes);
-  return true;
+  return Taken::here;
 }
 
-/// Takes a message for which there is space. It waits no longer, even if this returns false and the message stays as it is.
+/// Takes a message that fits. Returns whether it is here; if there is no memory, it waits on.
 bool take_here(Unexpected& message) {
+  if (!has_memory(message)) return false;
+  const Taken taken = message.is_rts ? fetch(message) : copy_and_return_credit(message);
+  if (taken == Taken::no_memory) {
+    note_lack_of_memory();
+    return false;
+  }
   remove_waiting(message);
-  if (!(message.is_rts ? fetch(message) : copy_and_return_credit(message))) return false;
+  if (taken == Taken::withdrawn) return false;
+  ask_again_at_ns = 0;
   message.is_taken = true;
   taken_bytes += counted(message.envelope.bytes);
   return true;
 }
 
-/// Takes short messages, those that are announced first, until enough has been copied for this poll.
+/// Takes the short messages of this turn, those that are announced first, until enough has been copied for this poll.
 bool take_short_ones() {
-  bool moved = false;
+  bool moved = false, enough = false;
   std::uint64_t copied = 0;
-  takes_short = true;
-  for (auto* list : {&short_ones, &credited})
-    while (!list->empty() && !short_lack_space) {
-      Unexpected& message = *list->back();
-      if (!has_space(message)) {
-        short_lack_space = true;
-        break;
-      }
-      if (copied > bytes_at_once) return moved;
+  for (Waiting* which : {&short_ones, &credited}) {
+    which->each([&](Unexpected& message) {
+      enough = copied > bytes_at_once || left_of_turn == 0;
+      if (enough || !fits(message)) return !enough;
       copied += counted(message.envelope.bytes);
+      --left_of_turn;
       moved |= take_here(message);
-    }
-  takes_short = false;
+      enough = ask_again_at_ns != 0;
+      return !enough;
+    });
+    if (enough) break;
+  }
+  if (!enough) { // the end of both lists: nothing else fits
+    short_ones.lacks_space = short_ones.count != 0;
+    left_of_turn = 0;
+  }
+  if (ask_again_at_ns != 0) left_of_turn = 0;
+  if (left_of_turn == 0) announced_since_ns = os::monotonic_ns();
   return moved;
 }
 
 bool take_long_one(std::uint64_t quiet_ns) {
-  if (receives_under_way != 0 || fetches != 0 || quiet_ns < quiet_ns_for_long) return false;
-  const auto found = std::find_if(long_ones.begin(), long_ones.end(),
-                                  [](const Unexpected* each) { return has_space(*each); });
-  if (found == long_ones.end()) {
-    long_lack_space = true;
+  if (receives_under_way != 0 || fetches != 0) return false;
+  bool moved = false;
+  std::uint64_t soonest_ns = ~std::uint64_t{0};
+  long_ones.each([&](Unexpected& message) {
+    if (!fits(message)) return true;
+    const std::uint64_t due_ns = std::max(quiet_ns_for_long, message.envelope.bytes / bytes_copied_in_ns);
+    soonest_ns = std::min(soonest_ns, due_ns);
+    if (quiet_ns < due_ns) return true;
+    moved = take_here(message);
     return false;
-  }
-  if (quiet_ns < (*found)->envelope.bytes / bytes_copied_in_ns) return false;
-  quiet_ns_for_long = std::max(quiet_ns_for_long / 2, least_quiet_ns_for_long);
-  return take_here(**found);
+  });
+  long_ones.lacks_space = soonest_ns == ~std::uint64_t{0};
+  if (moved) quiet_ns_for_long = std::max(quiet_ns_for_long / 2, least_quiet_ns_for_long);
+  next_long_after_ns = moved ? quiet_ns_for_long : soonest_ns;
+  return moved;
 }
 
 } // namespace
-
-bool reserve_waiting(std::size_t messages) {
-  try {
-    for (auto& list : lists) list.reserve(messages);
-  } catch (const std::bad_alloc&) { return false; }
-  return true;
-}
 
 void add_waiting(Unexpected& message) {
   message.waiting_as = !message.is_rts                                      ? WaitingAs::credited
                        : message.envelope.bytes <= transport::eager_limit() ? WaitingAs::announced_short
                                                                             : WaitingAs::announced_long;
-  auto& list = lists[static_cast<std::size_t>(message.waiting_as)];
-  message.waiting_at = list.size();
-  list.push_back(&message);
-  if (&list == &credited) return;
-  if (&list == &short_ones && list.size() == 1) announced_since_ns = os::monotonic_ns();
-  if (fits(message)) (&list == &short_ones ? short_lack_space : long_lack_space) = false;
+  Waiting& its = kind(message.waiting_as);
+  link_last(its.list, static_cast<EarlyLink&>(message));
+  if (++its.count == 1 && &its == &short_ones) announced_since_ns = os::monotonic_ns();
+  if (&its == &credited) return;
+  if (fits(message)) its.lacks_space = false;
+  if (&its == &long_ones) next_long_after_ns = std::min(next_long_after_ns, quiet_ns_for_long);
   update();
 }
 
 void remove_waiting(Unexpected& message) {
   if (message.waiting_as == WaitingAs::none) return;
-  auto& list = lists[static_cast<std::size_t>(message.waiting_as)];
-  const std::size_t at = message.waiting_at;
-  list[at] = list.back();
-  list[at]->waiting_at = at;
-  list.pop_back();
-  message.waiting_as = WaitingAs::none;
-  if (may_take && list.empty()) update();
+  Waiting& its = kind(std::exchange(message.waiting_as, WaitingAs::none));
+  unlink(static_cast<EarlyLink&>(message));
+  if (--its.count == 0 && &its != &credited) update();
 }
 
 bool take_early(bool waits) {
-  if (!may_take) return false;
+  const bool takes_short = takes_in_background, takes_long = waits && waits_may_take;
+  if (!takes_short && !takes_long) return false;
   if (std::exchange(known_moves, transport::moves) != transport::moves) quiet_polls = 0;
   const std::uint64_t now = os::monotonic_ns();
-  if (quiet_polls++ == 0) quiet_since_ns = now;
+  if (quiet_polls == 0) quiet_since_ns = now;
+  if (quiet_polls < enough_polls) ++quiet_polls;
   const std::uint64_t quiet_ns = now - quiet_since_ns;
   bool moved = false;
-  if (takes_short || (!short_ones.empty() && !short_lack_space)) {
-    if (!takes_short && quiet_polls < enough_polls && !(waits && quiet_ns >= enough_ns) &&
-        now - announced_since_ns < longest_wait_ns)
-      return false;
+  if (takes_short) {
+    if (left_of_turn == 0) {
+      if (quiet_polls < enough_polls && !(waits && quiet_ns >= enough_ns) &&
+          now - announced_since_ns < longest_wait_ns)
+        return false;
+      left_of_turn = short_ones.count + credited.count;
+    }
     moved = take_short_ones();
-  } else if (waits) {
+  } else if (quiet_ns >= next_long_after_ns) {
     moved = take_long_one(quiet_ns);
   }
-  if (moved) quiet_polls = 0;
+  if (moved) {
+    quiet_polls = 0;
+    transport::note_progress(); // a wait goes on polling before it sleeps again
+  }
   update();
   return moved;
+}
+
+std::uint64_t longest_sleep_before_taking() {
+  if (ask_again_at_ns != 0) return transport::no_sleep_bound; // that is soon enough
+  return takes_in_background ? enough_ns : waits_may_take ? next_long_after_ns : transport::no_sleep_bound;
 }
 
 void end_taking() {
@@ -257,12 +298,18 @@ void end_taking() {
   update();
 }
 
+void begin_taking() {
+  ended = false;
+  update();
+}
+
 bool is_fetching() { return fetches != 0; }
 
 void release_taken(std::uint64_t bytes) {
   taken_bytes -= counted(bytes);
-  if (!short_lack_space && !long_lack_space) return;
-  short_lack_space = long_lack_space = false;
+  if (!short_ones.lacks_space && !long_ones.lacks_space) return;
+  short_ones.lacks_space = long_ones.lacks_space = false;
+  next_long_after_ns = quiet_ns_for_long;
   update();
   transport::wake_waiting_threads(); // a thread may sleep longer than it should now
 }

@@ -12,16 +12,17 @@ struct Fetch : transport::Transfer {
 };
 
 /// Notes an unexpected message that may be taken: it holds credits, or the send that announces it is not synchronous.
-/// reserve_waiting() was called for it.
 void add_waiting(Unexpected& message);
 /// Undoes add_waiting(); does nothing if that was not called, or if the message has been taken.
 void remove_waiting(Unexpected& message);
-/// Reserves memory for so many waiting messages. Returns false if there is none.
-bool reserve_waiting(std::size_t messages);
 
+/// Whether there are messages that only waits take, in waits; polls of the program take others in the background.
+inline constinit bool waits_may_take = false;
 /// Takes some of the waiting messages if polls have found nothing for a while. Returns true if it took any. `waits`: it is called from
 /// a wait, so time counts as well as polls.
 bool take_early(bool waits);
+/// How long a wait may sleep before it calls take_early() again, in nanoseconds.
+std::uint64_t longest_sleep_before_taking();
 /// Takes nothing from now on.
 void end_taking();
 /// Whether the data of a message is still on its way here.
@@ -30,14 +31,18 @@ bool is_fetching();
 void release_taken(std::uint64_t bytes);
 
 inline constexpr std::uint64_t longest_quiet_ns = 1'000'000;
-/// How many polls have found nothing.
+/// How many polls have found nothing; no more are counted once they are enough.
 inline constinit int quiet_polls = 0;
 /// How long a wait must have found nothing before a long message is taken.
 inline constinit std::uint64_t quiet_ns_for_long = longest_quiet_ns;
+/// After this time short messages are taken even if others keep coming: these may depend on them.
+inline constinit std::uint64_t longest_wait_ns = 10'000'000;
 /// Receives whose announced message is on its way.
 inline constinit std::size_t receives_under_way = 0;
 
 /// Notes that a receive has got a message.
 inline void note_match() { quiet_ns_for_long = longest_quiet_ns; }
+/// For tests: takes messages again after end_taking().
+void begin_taking();
 
 } // namespace near::p2p

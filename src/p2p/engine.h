@@ -86,21 +86,22 @@ struct EngineRequest : Request, Posted {
 struct Fetch; // early.h
 /// Why an unexpected message waits to be taken early.
 enum class WaitingAs : std::uint8_t { credited, announced_short, announced_long, none };
+/// Links it into the list of those.
+struct EarlyLink : Link {};
 
 /// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the payload. One that was taken early
 /// owns its payload in memory of this process only.
-struct Unexpected : UnexpectedEntry {
+struct Unexpected : UnexpectedEntry, EarlyLink {
   static constexpr std::size_t inline_bytes = 112;
   Peer* from = nullptr;
   const std::byte* payload = nullptr; ///< of an eager message
   std::uint64_t packet = 0;           ///< nonzero: the packet that holds the payload
   bool is_rts = false;
   bool has_credit = false;
-  bool is_taken = false;                  ///< its memory counts as this process's (early.h)
-  WaitingAs waiting_as = WaitingAs::none; ///< and in that list, its index:
-  int error = MPI_SUCCESS;                ///< of its fetch
-  std::size_t waiting_at = 0;
-  Fetch* fetch = nullptr; ///< of an announced message whose data is on its way here
+  bool is_taken = false; ///< its memory counts as this process's (early.h)
+  WaitingAs waiting_as = WaitingAs::none;
+  int error = MPI_SUCCESS; ///< of its fetch
+  Fetch* fetch = nullptr;  ///< of an announced message whose data is on its way here
   union {
     transport::RtsHeader rts;
     std::byte copy[inline_bytes];

@@ -199,11 +199,17 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     bool (*check)(void*);
   } wait{done, argument, check};
   quiet_polls = 0; // what came before is no part of this wait
+  // Waits of other layers, which take nothing, sleep as long as usual.
+  const struct SleepBound {
+    ~SleepBound() { transport::sleep_bound_ns = transport::no_sleep_bound; }
+  } sleep_bound;
   transport::wait_until(
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
         if (each.done(each.argument)) return true;
-        if (!has_background() || !run_background(true)) return false;
+        const bool moved = (has_background() || waits_may_take) && run_background(true);
+        transport::sleep_bound_ns = longest_sleep_before_taking();
+        if (!moved) return false;
         transport::wake_waiting_threads();
         return each.done(each.argument);
       },

@@ -257,6 +257,10 @@ std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& 
   return number;
 }
 
+bool is_accepted(std::uint64_t rts_number) {
+  return inner.rts_by_number[rts_number].state != State::unmatched;
+}
+
 void withdraw(std::uint64_t rts_number) { inner.rts_by_number[rts_number].state = State::gone; }
 
 void move_at_once(bool at_once) { inner.at_once = at_once; }

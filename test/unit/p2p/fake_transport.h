@@ -52,6 +52,8 @@ bool nothing_held();
 void arrive(int from, const Envelope& envelope, const std::string& text);
 /// An RTS for `text` arrives; it can be withdrawn until it is accepted. Returns its number.
 std::uint64_t arrive_rts(int from, const Envelope& envelope, const std::string& text);
+/// Whether the RTS with this number has been accepted.
+bool is_accepted(std::uint64_t rts_number);
 /// Withdraws the RTS with this number, as its sender would.
 void withdraw(std::uint64_t rts_number);
 /// False: the data of accepted messages arrives when finish_moving() is called.
