@@ -67,7 +67,7 @@ Waiting& long_ones = kind(WaitingAs::announced_long);
 std::uint64_t taken_bytes = 0, available_bytes = memory_step;
 std::uint64_t ask_again_at_ns = 0; ///< not 0: there is no memory; when to ask again
 bool takes_in_background = false;  ///< short messages may be taken; counted in `background`
-std::size_t left_of_turn = 0; ///< it has begun to take so many short messages, and goes on at the next poll
+std::size_t left_of_turn = 0;      ///< short messages that it is still to take in the next polls
 bool ended = false;
 std::size_t fetches = 0; ///< under way
 std::uint32_t known_moves = 0;
@@ -195,7 +195,7 @@ bool take_here(Unexpected& message) {
   return true;
 }
 
-/// Takes the short messages of this turn, those that are announced first, until enough has been copied for this poll.
+/// Takes short messages of this turn until enough has been copied for this poll: announced ones first, since their senders wait.
 bool take_short_ones() {
   bool moved = false, enough = false;
   std::uint64_t copied = 0;
