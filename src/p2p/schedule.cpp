@@ -207,8 +207,9 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
       [](void* at) -> bool {
         auto& each = *static_cast<Wait*>(at);
         if (each.done(each.argument)) return true;
-        const bool moved = (has_background() || waits_may_take) && run_background(true);
-        transport::sleep_bound_ns = longest_sleep_before_taking();
+        const bool has_work = has_background() || waits_may_take;
+        const bool moved = has_work && run_background(true);
+        transport::sleep_bound_ns = has_work ? longest_sleep_before_taking() : transport::no_sleep_bound;
         if (!moved) return false;
         transport::wake_waiting_threads();
         return each.done(each.argument);
