@@ -1,0 +1,146 @@
+// What the collectives with a straight form do (straight.h): each publishes at most once, and then reads each rank at most once.
+#pragma once
+
+#include "coll/registry.h"
+#include "coll/shared/exchange.h"
+#include "coll/shared/straight_common.h"
+
+namespace near::coll {
+
+/// A rank's block of a buffer.
+inline std::byte* block_of(const Buffer& one, int rank) {
+  return one.contiguous_start() + rank * one.count * one.type->extent;
+}
+
+/// One rank's part in a call of one chunk, in two halves: publish() and read(). `Use` is what it does with
+/// the area: SoleCall, or the same functions for a call in turn.
+template <class Use>
+class Straight {
+public:
+  Straight(const Call& call, Use& use, MPI_Count bytes) : call_(call), use_(use), bytes_(bytes) {}
+
+  bool is_root() const { return use_.rank() == call_.root; }
+  std::byte* sent() const { return call_.send.contiguous_start(); }
+  std::byte* received() const { return call_.receive.contiguous_start(); }
+  /// The rank that is `step` behind this one: no two ranks begin with the same one.
+  int after(int step) const {
+    const int rank = use_.rank() + step;
+    return rank < use_.size() ? rank : rank - use_.size();
+  }
+
+  MPI_Count stride() const { return part_stride(bytes_, use_.size()); }
+
+  void combine(const std::byte* first, const std::byte* second, std::byte* to) const {
+    Datatype& type = *call_.send.type;
+    datatype::combine(*call_.operation, first, second, to, bytes_ / type.size, type);
+  }
+
+  Result publish_vector(const std::byte* from) {
+    return use_.publish(bytes_, [&](std::byte* at) { put(at, from, bytes_); });
+  }
+  Result only_publish_vector(const std::byte* from) {
+    return use_.only_publish(bytes_, [&](std::byte* at) { put(at, from, bytes_); });
+  }
+
+  /// A part for each other rank, as in scatter_shared() and alltoall_shared().
+  void fill_parts(std::byte* at) const {
+    for (int to = 0; to < use_.size(); ++to)
+      if (to != use_.rank()) put(at + to * stride(), block_of(call_.send, to), bytes_);
+  }
+
+  Result publish() {
+    auto parts = [this] { return stride() * use_.size(); };
+    auto fill = [this](std::byte* at) { fill_parts(at); };
+    switch (call_.collective) {
+      using enum Collective;
+    case barrier: return use_.publish(0, [](std::byte*) {});
+    case broadcast: return is_root() ? only_publish_vector(received()) : Result{};
+    case reduce:
+    case gather: return is_root() ? Result{} : only_publish_vector(sent());
+    case scatter: return is_root() ? use_.only_publish(parts(), fill) : Result{};
+    case alltoall: return use_.publish(parts(), fill);
+    default: return publish_vector(sent()); // allreduce, allgather
+    }
+  }
+
+  /// Each other rank's block, which lies `offset` behind the beginning of what it has published.
+  Result read_others(MPI_Count offset) {
+    for (int step = 1; step < use_.size(); ++step) {
+      std::byte* const to = block_of(call_.receive, after(step));
+      NEAR_TRY(
+          use_.read(after(step), bytes_, [&](const std::byte* data) { put(to, data + offset, bytes_); }));
+    }
+    return {};
+  }
+
+  /// The others' vectors into the root's, as in reduce_shared_flat().
+  Result reduce_others() {
+    for (int step = 1; step < use_.size(); ++step)
+      NEAR_TRY(use_.read(after(step), bytes_, [&](const std::byte* data) {
+        combine(data, step == 1 ? sent() : received(), received());
+      }));
+    return {};
+  }
+
+  /// All vectors in the order of ranks, as Vectors::fold().
+  Result reduce_all() {
+    const std::byte* first = nullptr;
+    NEAR_TRY(use_.read(0, bytes_, [&](const std::byte* data) { first = data; }));
+    for (int rank = 1; rank < use_.size(); ++rank)
+      NEAR_TRY(use_.read(rank, bytes_, [&](const std::byte* data) {
+        combine(data, rank == 1 ? first : received(), received());
+      }));
+    return {};
+  }
+
+  Result await_others() {
+    for (int step = 1; step < use_.size(); ++step)
+      NEAR_TRY(use_.read(after(step), 0, [](const std::byte*) {}));
+    return {};
+  }
+
+  Result read() {
+    const int rank = use_.rank();
+    switch (call_.collective) {
+      using enum Collective;
+    case barrier: NEAR_TRY(await_others()); break;
+    case broadcast:
+      if (!is_root())
+        NEAR_TRY(
+            use_.read(call_.root, bytes_, [&](const std::byte* data) { put(received(), data, bytes_); }));
+      break;
+    case reduce:
+      if (is_root()) NEAR_TRY(reduce_others());
+      break;
+    case allreduce: NEAR_TRY(reduce_all()); break;
+    case gather:
+      if (!is_root()) break;
+      put(block_of(call_.receive, rank), sent(), bytes_);
+      NEAR_TRY(read_others(0));
+      break;
+    case scatter:
+      if (is_root())
+        put(received(), block_of(call_.send, rank), bytes_);
+      else
+        NEAR_TRY(use_.read(call_.root, bytes_,
+                           [&](const std::byte* data) { put(received(), data + rank * stride(), bytes_); }));
+      break;
+    case allgather:
+      NEAR_TRY(read_others(0));
+      put(block_of(call_.receive, rank), sent(), bytes_);
+      break;
+    default: // alltoall
+      NEAR_TRY(read_others(rank * stride()));
+      put(block_of(call_.receive, rank), block_of(call_.send, rank), bytes_);
+    }
+    if (!use_.finished()) use_.finish();
+    return {};
+  }
+
+private:
+  const Call& call_;
+  Use& use_;
+  const MPI_Count bytes_;
+};
+
+} // namespace near::coll
