@@ -18,10 +18,10 @@ constexpr Function functions[] = {
 };
 
 /// With data that fits into one chunk, these only publish it and read what others have published.
-constexpr Function publish_once[] = {barrier_shared,        broadcast_shared, reduce_shared_flat,
-                                     allreduce_shared_flat, gather_shared,    scatter_shared,
-                                     allgather_shared,      alltoall_shared,  reduce_scatter_shared,
-                                     scan_shared,           exscan_shared};
+constexpr Function publish_once[] = {barrier_shared,        broadcast_shared,  reduce_shared_flat,
+                                     allreduce_shared_flat, gather_shared,     scatter_shared,
+                                     allgather_shared,      allgatherv_shared, alltoall_shared,
+                                     reduce_scatter_shared, scan_shared,       exscan_shared};
 /// Data of up to this many bytes, from all ranks' parts together, is one chunk.
 constexpr MPI_Count short_bytes = 4 << 10;
 

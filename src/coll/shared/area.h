@@ -285,7 +285,7 @@ public:
   /// The last call of a collective whose buffers have no gaps: what its choice depends on, and whether its algorithm has a
   /// straight form (straight.h). With blocks of different sizes (straight_parts.cpp), `bytes` is 0, and gaps do not matter.
   struct LastChoice {
-    MPI_Count bytes = -1;
+    MPI_Count bytes = -1, longest = 0;
     datatype::Builtin operation = datatype::Builtin::user; ///< user: any of the program, or none
     bool in_place = false, recorded = false;
     Reading reading = Reading::unknown;

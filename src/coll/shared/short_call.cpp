@@ -16,10 +16,13 @@ std::unique_ptr<ShortCall> ShortCall::make(const Call& call, Communicator& commu
                                            std::unique_ptr<AreaExtension>& own) {
   MPI_Count bytes = 0;
   Function function = nullptr;
-  if (goes_straight(call)) {
+  if (goes_straight(call, communicator)) {
     if (!is_short(call, area, true, bytes)) return nullptr;
   } else {
-    if (!has_predefined_type(call.send) || !has_predefined_type(call.receive)) return nullptr;
+    const Datatype* const of_blocks = call.receive_blocks.type;
+    if (!has_predefined_type(call.send) || !has_predefined_type(call.receive) ||
+        (of_blocks != nullptr && !of_blocks->predefined))
+      return nullptr;
     Facts facts = facts_of(call, communicator.size);
     facts.recorded = true;
     add_area(facts, area);
@@ -37,11 +40,7 @@ ShortCall::ShortCall(const Call& call, Communicator& communicator, Area& area, F
     : call_(call), communicator_(communicator), function_(function), bytes_(bytes),
       area_call_(area, describe(call, bytes), 1),
       read_(ranks_read(call, communicator.rank, communicator.size)) {
-  keep_types();
-  if (call.collective == Collective::reduce_scatter) {
-    counts_ = call.receive_blocks.counts.widen(communicator.size);
-    call_.receive_blocks.counts = Counts(counts_.data());
-  }
+  keep_types_and_counts();
   if (!publishes(call, communicator.rank)) area_call_.only_read();
   (void)TagSpace::next(communicator); // a rank with another datatype records the call, which takes a tag
 }
@@ -50,12 +49,19 @@ ShortCall::ShortCall(const Call& call, Communicator& communicator, AreaCall&& re
     : call_(call), communicator_(communicator), function_(nullptr), bytes_(rest.bytes()),
       area_call_(std::move(rest)), read_(ranks_read(call, communicator.rank, communicator.size)),
       has_begun_(true) {
-  keep_types();
+  keep_types_and_counts();
 }
 
-/// Programs may free the types of a call that is under way.
-void ShortCall::keep_types() {
-  types_ = {call_.send.type, call_.receive.type};
+/// Programs may free them while the call is under way.
+void ShortCall::keep_types_and_counts() {
+  Blocks& blocks = call_.receive_blocks;
+  for (const auto& [used, kept] :
+       {std::pair(&blocks.counts, &counts_), std::pair(&blocks.displacements, &displacements_)})
+    if (!used->empty()) {
+      *kept = used->widen(communicator_.size);
+      *used = Counts(kept->data());
+    }
+  types_ = {call_.send.type, call_.receive.type, call_.receive_blocks.type};
   for (Datatype*& type : types_)
     if (type != nullptr) type = type->predefined ? nullptr : object::keep(type);
 }

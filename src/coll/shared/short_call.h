@@ -45,13 +45,13 @@ public:
   std::string_view sentence() const override { return sentence_; }
 
 private:
-  void keep_types();
+  void keep_types_and_counts();
   bool can_read() const;
   void note(Result result);
   void execute(AreaCall::Part part);
   bool execute();
 
-  std::vector<MPI_Count> counts_; ///< reduce_scatter: the call's own, since programs free theirs early
+  std::vector<MPI_Count> counts_, displacements_; ///< the call's own, since programs free theirs early
   Call call_;
   Communicator& communicator_;
   std::unique_ptr<AreaExtension> own_; ///< before what uses it
@@ -62,7 +62,7 @@ private:
   mutable int next_ = 0;             ///< those of them before it have published
   bool has_begun_ = false;           ///< and has no request yet
   bool is_over_ = false;             ///< since it began: it went straight
-  std::array<Datatype*, 2> types_{}; ///< the call's own references; null: predefined
+  std::array<Datatype*, 3> types_{}; ///< the call's own references; null: predefined
   Result outcome_;
   std::string sentence_;
 };

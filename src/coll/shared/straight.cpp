@@ -18,7 +18,12 @@ bool has_form(Collective collective) {
   case gather:
   case scatter:
   case allgather:
-  case alltoall: return true;
+  case allgatherv:
+  case alltoall:
+  case scan:
+  case exscan:
+  case reduce_scatter:
+  case reduce_scatter_block: return true;
   default: return false;
   }
 }
@@ -52,8 +57,31 @@ private:
 
 } // namespace
 
-bool goes_straight(const Call& call) {
+namespace {
+
+/// Whether a rank publishes a part for each rank.
+bool has_part_for_each(Collective collective) {
+  switch (collective) {
+    using enum Collective;
+  case scatter:
+  case alltoall:
+  case reduce_scatter:
+  case reduce_scatter_block: return true;
+  default: return false;
+  }
+}
+
+/// Of an allgatherv: whether they have no gaps, and this rank's is as long as what it sends.
+bool has_blocks(const Call& call, int rank) {
+  return is_one_block(call.receive_blocks.at(rank)) &&
+         call.send.bytes() == call.receive_blocks.at(rank).bytes();
+}
+
+} // namespace
+
+bool goes_straight(const Call& call, const Communicator& communicator) {
   if (!has_form(call.collective) || !is_one_block(call.send) || !is_one_block(call.receive)) return false;
+  if (call.collective == Collective::allgatherv) return has_blocks(call, communicator.rank);
   // A program that is wrong may send less than it receives.
   const bool exchanges = call.collective == Collective::allgather || call.collective == Collective::alltoall;
   return !exchanges || call.send.bytes() == call.receive.bytes();
@@ -62,13 +90,18 @@ bool goes_straight(const Call& call) {
 namespace {
 
 /// Facts::bytes of a call that goes straight.
-MPI_Count bytes_of(const Call& call) {
+MPI_Count bytes_of(const Call& call, int size) {
   switch (call.collective) {
     using enum Collective;
   case barrier: return 0;
   case gather:
   case reduce:
-  case allreduce: return call.send.bytes();
+  case allreduce:
+  case scan:
+  case exscan: return call.send.bytes();
+  case allgatherv:
+  case reduce_scatter:
+  case reduce_scatter_block: return facts_of(call, size).bytes;
   default: return call.receive.bytes();
   }
 }
@@ -83,12 +116,21 @@ MPI_Count bytes_of(const Call& call) {
 } // namespace
 
 bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes) {
-  bytes = bytes_of(call);
+  bytes = bytes_of(call, area.size());
   const auto operation = call.operation != nullptr ? call.operation->builtin : datatype::Builtin::user;
   Area::LastChoice& last = area.last_choice(call.collective);
-  if (last.bytes != bytes || last.operation != operation || last.in_place != call.in_place ||
-      last.recorded != recorded || last.reading != area.reading()) [[unlikely]]
-    last = {bytes, operation, call.in_place, recorded, area.reading(), choose_short(call, area, recorded)};
+  const MPI_Count longest =
+      call.collective == Collective::reduce_scatter ? longest_block(call, bytes, area.size()) : 0;
+  if (last.bytes != bytes || last.longest != longest || last.operation != operation ||
+      last.in_place != call.in_place || last.recorded != recorded || last.reading != area.reading())
+      [[unlikely]]
+    last = {bytes,
+            longest,
+            operation,
+            call.in_place,
+            recorded,
+            area.reading(),
+            choose_short(call, area, recorded)};
   return last.has_straight_form;
 }
 
@@ -102,23 +144,22 @@ Result read_straight(const Call& call, AreaCall& area_call, MPI_Count bytes) {
   return Straight(call, use, bytes).read();
 }
 
-namespace {
-
-/// The communicator's area if the call may go straight there now.
-Area* area_of(const Call& call, const Communicator& communicator) {
-  if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call)) return nullptr;
-  Area* const area = static_cast<AreaExtension&>(*communicator.extension).of_all;
-  return area != nullptr && area->is_idle() ? area : nullptr;
-}
-
-/// Whether others have published what this rank reads in the call of this number, or do so soon.
-[[gnu::noinline]] bool is_soon_there(const Call& call, const Area& area, Number number,
-                                     const Description& description) {
+bool is_soon_there(const Call& call, const Area& area, Number number, const Description& description) {
   const RankRange read = ranks_read(call, area.rank(), area.size());
   return area.happens_soon([&, next = read.first]() mutable {
     while (next < read.end && (next == area.rank() || area.is_readable(next, number, description))) ++next;
     return next >= read.end;
   });
+}
+
+namespace {
+
+/// The communicator's area if the call may go straight there now.
+Area* area_of(const Call& call, const Communicator& communicator) {
+  if (communicator.extension == nullptr || communicator.is_inter() || !goes_straight(call, communicator))
+    return nullptr;
+  Area* const area = static_cast<AreaExtension&>(*communicator.extension).of_all;
+  return area != nullptr && area->is_idle() ? area : nullptr;
 }
 
 /// While no other call is under way in the area. Where it would have to wait long before it reads, it does not if there is a
@@ -141,8 +182,9 @@ Result execute(const Call& call, Area& area, MPI_Count bytes, Number* left) {
 /// Whether a call in an idle area need not wait before it has published.
 bool publishes_now(const Call& call, Area& area, MPI_Count bytes) {
   if (!publishes(call, area.rank())) return true;
-  const bool in_parts = call.collective == Collective::scatter || call.collective == Collective::alltoall;
-  return area.can_prepare_next(in_parts ? part_stride(bytes, area.size()) * area.size() : bytes);
+  if (!has_part_for_each(call.collective)) return area.can_prepare_next(bytes);
+  return area.can_prepare_next(part_stride(longest_block(call, bytes, area.size()), area.size()) *
+                               area.size());
 }
 
 } // namespace

@@ -13,7 +13,7 @@
 namespace near::coll {
 
 /// Whether the collective has such a form, and this rank's buffers have no gaps.
-bool goes_straight(const Call& call);
+bool goes_straight(const Call& call, const Communicator& communicator);
 
 // One rank's part in a nonblocking or persistent call, in two halves. `area_call` has one number; in a rank that publishes
 // nothing, it knows that (AreaCall::only_read). `bytes`: of a vector, or of one rank's block.

@@ -14,6 +14,9 @@ inline bool is_one_block(const Buffer& buffer) {
   return buffer.type == nullptr || (buffer.type->contiguous && copy::can_copy(buffer.kind));
 }
 
+/// Whether others have published what this rank reads in the call of this number, or do so soon.
+bool is_soon_there(const Call& call, const Area& area, Number number, const Description& description);
+
 /// How a call uses the area that is executed at once, while no other is under way: like AreaCall, but without turns and parts.
 class SoleCall {
 public:

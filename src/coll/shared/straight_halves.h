@@ -12,6 +12,22 @@ inline std::byte* block_of(const Buffer& one, int rank) {
   return one.contiguous_start() + rank * one.count * one.type->extent;
 }
 
+/// Of a reduce_scatter: a rank's block. Bytes.
+inline MPI_Count block_bytes(const Call& call, int rank) {
+  return call.collective == Collective::reduce_scatter
+             ? call.receive_blocks.counts[rank] * call.send.type->size
+             : call.send.bytes();
+}
+
+/// The longest block that is published for a rank. `bytes`: of one, where all have the same length.
+inline MPI_Count longest_block(const Call& call, MPI_Count bytes, int size) {
+  switch (call.collective) {
+  case Collective::reduce_scatter: return facts_of(call, size).longest;
+  case Collective::reduce_scatter_block: return call.send.bytes();
+  default: return bytes;
+  }
+}
+
 /// One rank's part in a call of one chunk, in two halves: publish() and read(). `Use` is what it does with
 /// the area: SoleCall, or the same functions for a call in turn.
 template <class Use>
@@ -28,11 +44,11 @@ public:
     return rank < use_.size() ? rank : rank - use_.size();
   }
 
-  MPI_Count stride() const { return part_stride(bytes_, use_.size()); }
+  MPI_Count stride() const { return part_stride(longest_block(call_, bytes_, use_.size()), use_.size()); }
 
-  void combine(const std::byte* first, const std::byte* second, std::byte* to) const {
+  void combine(const std::byte* first, const std::byte* second, std::byte* to, MPI_Count bytes) const {
     Datatype& type = *call_.send.type;
-    datatype::combine(*call_.operation, first, second, to, bytes_ / type.size, type);
+    datatype::combine(*call_.operation, first, second, to, bytes / type.size, type);
   }
 
   Result publish_vector(const std::byte* from) {
@@ -47,6 +63,15 @@ public:
     for (int to = 0; to < use_.size(); ++to)
       if (to != use_.rank()) put(at + to * stride(), block_of(call_.send, to), bytes_);
   }
+  /// A part for each rank, as in reduce_scatter_shared().
+  void fill_blocks(std::byte* at) const {
+    const std::byte* from = sent();
+    for (int to = 0; to < use_.size(); ++to) {
+      const MPI_Count bytes = block_bytes(call_, to);
+      put(at + to * stride(), from, bytes);
+      from += bytes;
+    }
+  }
 
   Result publish() {
     auto parts = [this] { return stride() * use_.size(); };
@@ -59,6 +84,16 @@ public:
     case gather: return is_root() ? Result{} : only_publish_vector(sent());
     case scatter: return is_root() ? use_.only_publish(parts(), fill) : Result{};
     case alltoall: return use_.publish(parts(), fill);
+    case allgatherv: {
+      const MPI_Count bytes = call_.send.bytes();
+      return use_.publish(bytes, [&](std::byte* at) {
+        if (bytes != 0) put(at, sent(), bytes);
+      });
+    }
+    case reduce_scatter:
+    case reduce_scatter_block: return use_.publish(parts(), [this](std::byte* at) { fill_blocks(at); });
+    case scan:
+    case exscan: return use_.rank() == 0 ? only_publish_vector(sent()) : publish_vector(sent());
     default: return publish_vector(sent()); // allreduce, allgather
     }
   }
@@ -73,24 +108,42 @@ public:
     return {};
   }
 
+  /// Blocks of different sizes: each other rank's.
+  Result read_blocks() {
+    for (int step = 1; step < use_.size(); ++step) {
+      const Buffer to = call_.receive_blocks.at(after(step));
+      const MPI_Count bytes = to.bytes();
+      NEAR_TRY(use_.read(after(step), bytes, [&](const std::byte* data) {
+        if (bytes != 0) put(to.contiguous_start(), data, bytes); // else the address may be null
+      }));
+    }
+    return {};
+  }
+
   /// The others' vectors into the root's, as in reduce_shared_flat().
   Result reduce_others() {
     for (int step = 1; step < use_.size(); ++step)
       NEAR_TRY(use_.read(after(step), bytes_, [&](const std::byte* data) {
-        combine(data, step == 1 ? sent() : received(), received());
+        combine(data, step == 1 ? sent() : received(), received(), bytes_);
       }));
     return {};
   }
 
-  /// All vectors in the order of ranks, as Vectors::fold().
-  Result reduce_all() {
+  /// What ranks [0, last] have published, in their order, as Vectors::fold(): `bytes` bytes from `offset` on.
+  Result reduce_up_to(int last, MPI_Count bytes, MPI_Count offset = 0) {
     const std::byte* first = nullptr;
-    NEAR_TRY(use_.read(0, bytes_, [&](const std::byte* data) { first = data; }));
-    for (int rank = 1; rank < use_.size(); ++rank)
-      NEAR_TRY(use_.read(rank, bytes_, [&](const std::byte* data) {
-        combine(data, rank == 1 ? first : received(), received());
+    NEAR_TRY(use_.read(0, bytes, [&](const std::byte* data) { first = data + offset; }));
+    if (last == 0) put(received(), first, bytes);
+    for (int rank = 1; rank <= last; ++rank)
+      NEAR_TRY(use_.read(rank, bytes, [&](const std::byte* data) {
+        combine(data + offset, rank == 1 ? first : received(), received(), bytes);
       }));
     return {};
+  }
+  /// What the ranks contribute to this rank's block, as in reduce_scatter_shared().
+  Result reduce_own_parts() {
+    const int rank = use_.rank();
+    return reduce_up_to(use_.size() - 1, block_bytes(call_, rank), rank * stride());
   }
 
   Result await_others() {
@@ -112,7 +165,24 @@ public:
     case reduce:
       if (is_root()) NEAR_TRY(reduce_others());
       break;
-    case allreduce: NEAR_TRY(reduce_all()); break;
+    case allreduce: NEAR_TRY(reduce_up_to(use_.size() - 1, bytes_)); break;
+    case scan:
+      if (rank == 0)
+        put(received(), sent(), bytes_);
+      else
+        NEAR_TRY(reduce_up_to(rank, bytes_));
+      break;
+    case exscan:
+      if (rank != 0) NEAR_TRY(reduce_up_to(rank - 1, bytes_));
+      break;
+    case reduce_scatter:
+    case reduce_scatter_block: NEAR_TRY(reduce_own_parts()); break;
+    case allgatherv: {
+      NEAR_TRY(read_blocks());
+      const Buffer own = call_.receive_blocks.at(rank);
+      if (own.count != 0) put(own.contiguous_start(), sent(), own.bytes());
+      break;
+    }
     case gather:
       if (!is_root()) break;
       put(block_of(call_.receive, rank), sent(), bytes_);

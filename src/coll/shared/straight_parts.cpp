@@ -183,7 +183,7 @@ bool chooses_parts(const Call& call, Area& area) {
   if (last.bytes != 0 || last.in_place != call.in_place || last.reading != area.reading()) [[unlikely]] {
     Facts facts = facts_of(call, area.size());
     add_area(facts, area);
-    last = {0, datatype::Builtin::user, call.in_place, false, area.reading(), publishes_parts(facts)};
+    last = {0, 0, datatype::Builtin::user, call.in_place, false, area.reading(), publishes_parts(facts)};
   }
   return last.has_straight_form;
 }
