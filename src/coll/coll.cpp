@@ -301,8 +301,9 @@ std::unique_ptr<ShortCall> go_on(const Call& call, Communicator& communicator, A
   }
 }
 
-/// Makes a request for the call, which is recorded unless a ShortCall serves.
-Result record(const Call& call, Communicator& communicator, Form form, p2p::Request*& made) {
+/// Makes a request for the call, which is recorded unless a ShortCall serves. `begun`: the number of start_parts_straight(), whose
+/// rest this is; else 0.
+Result record(const Call& call, Communicator& communicator, Form form, Number begun, p2p::Request*& made) {
   const bool persistent = form == Form::persistent;
   NEAR_TRY(check_copyable(call));
   if (communicator.is_inter()) [[unlikely]] {
@@ -326,6 +327,7 @@ Result record(const Call& call, Communicator& communicator, Form form, p2p::Requ
     schedule->set_area(*area, describe(call, facts_of(call, communicator.size).bytes));
   }
   if (own != nullptr) schedule->keep(std::move(own));
+  schedule->go_on(begun);
   CollectiveGroup group(communicator, schedule.get(), area);
   NEAR_TRY(tell_machines(group, communicator, form));
   NEAR_TRY(run(group, call));
@@ -350,11 +352,18 @@ Result start(const Call& call, Communicator& communicator, p2p::Request*& made) 
     made = p2p::finished_request();
     return {};
   }
-  return take_part(call, communicator, [&] { return record(call, communicator, Form::nonblocking, made); });
+  Number begun = 0;
+  if (p2p::sent_request != MPI_REQUEST_NULL && start_parts_straight(call, communicator, begun) &&
+      begun == 0) {
+    made = p2p::finished_request();
+    return {};
+  }
+  return take_part(call, communicator,
+                   [&] { return record(call, communicator, Form::nonblocking, begun, made); });
 }
 
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made) {
-  return record(call, communicator, Form::persistent, made);
+  return record(call, communicator, Form::persistent, 0, made);
 }
 
 } // namespace near::coll

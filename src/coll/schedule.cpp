@@ -134,7 +134,10 @@ Result Schedule::allocate(std::size_t bytes, std::byte*& at) {
 
 AreaCall& Schedule::use_area(Area& area, const Description& description, std::uint64_t numbers) {
   area_call_.reset(place<AreaCall>(area, description, numbers));
-  if (under_way_) area_call_->begin();
+  if (begun_ != 0)
+    area_call_->begin(begun_, AreaCall::Published{});
+  else if (under_way_)
+    area_call_->begin();
   turn_ = steps_.size();
   attempt([at = area_call_.get()] { return at->is_turn(); }, [] { return Result{}; });
   return *area_call_;

@@ -52,6 +52,8 @@ public:
   Result allocate(std::size_t bytes, std::byte*& at);
   /// The call uses an area (shared/exchange.h): its steps come after those that are recorded now, and begin at its turn.
   AreaCall& use_area(Area& area, const Description& description, std::uint64_t numbers);
+  /// The call, of one chunk, has taken this number in its area and has published what it has to. Before use_area().
+  void go_on(std::uint64_t number) { begun_ = number; }
   /// Records a step of the area's call: runs act(), which returns a Result, as soon as ready() is true.
   template <class Ready, class Act>
   void attempt(Ready ready, Act act) {
@@ -156,6 +158,7 @@ private:
   std::size_t next_early_ = 0;
   bool executes_;                            ///< what is recorded is done at once
   bool under_way_;                           ///< begun while it was recorded, and not over
+  std::uint64_t begun_ = 0;                  ///< the number of go_on(); 0: none
   Step turn_ = 0;                            ///< the step that waits for the turn of the call in its area
   std::unique_ptr<AreaExtension> own_area_;  ///< of a persistent call
   Area* area_ = nullptr;                     ///< of all ranks, if they have one

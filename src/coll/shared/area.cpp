@@ -58,9 +58,11 @@ bool publishes(const Call& call, int rank) {
 RankRange ranks_read(const Call& call, int rank, int size) {
   switch (call.collective) {
   case Collective::broadcast:
-  case Collective::scatter: return {call.root, call.root + 1};
+  case Collective::scatter:
+  case Collective::scatterv: return {call.root, call.root + 1};
   case Collective::reduce:
-  case Collective::gather: return {0, rank == call.root ? size : 0};
+  case Collective::gather:
+  case Collective::gatherv: return {0, rank == call.root ? size : 0};
   case Collective::scan:
   case Collective::exscan: return {0, rank};
   default: return {0, size};

@@ -61,6 +61,7 @@ public:
     const Number index = published_++;
     if (!is_recorded()) return call_->publish(index, bytes, fill);
     AreaCall* const call = call_;
+    if (index < call->published()) return {}; // before it was recorded (Schedule::go_on)
     schedule_->attempt_early([=] { return call->publishes_at_once(index, bytes); },
                              [=] { return call->publish(index, bytes, fill); });
     return {};

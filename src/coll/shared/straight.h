@@ -39,5 +39,8 @@ bool begin_straight(const Call& call, Area& area, MPI_Count bytes, Number& left)
 bool run_straight(const Call& call, Communicator& communicator, Result& result);
 /// The same for blocks of different sizes: gatherv, scatterv, alltoallv and alltoallw (straight_parts.cpp).
 bool run_parts_straight(const Call& call, Communicator& communicator, Result& result);
+/// Starts such a nonblocking call as start_straight() does. `left`: the number of a call that is not over, the rest of which has to be
+/// recorded (Schedule::go_on); else 0.
+bool start_parts_straight(const Call& call, Communicator& communicator, Number& left);
 
 } // namespace near::coll

@@ -68,14 +68,19 @@ public:
     return true;
   }
 
-  Result run() {
-    SoleCall use(area_, describe(call_, facts_of(call_, size_).bytes), parts_ != 0);
-    const Result result = publish_and_read(use);
+  /// Whether the call, in an idle area, need not wait before it has published.
+  bool publishes_now() const { return parts_ == 0 || area_.can_prepare_next(bytes_); }
+  /// With `left`, after publishes_now(), does not wait: if something that it reads is neither there nor comes soon, or is a message or
+  /// too long, `left` becomes the call's number, and all but publishing is left.
+  Result run(Number* left) {
+    const Description call = describe(call_, facts_of(call_, size_).bytes);
+    SoleCall use(area_, call, parts_ != 0);
+    const Result result = publish_and_read(use, call, left);
     if (!result.ok()) [[unlikely]] {
       use.abandon();
       return result;
     }
-    if (messages_ == 0) copy_own();
+    if (messages_ == 0 && (left == nullptr || *left == 0)) copy_own();
     return {};
   }
 
@@ -124,15 +129,34 @@ private:
       put(to.contiguous_start(), from.contiguous_start(), bytes);
   }
 
-  Result publish_and_read(SoleCall& use) {
+  /// What this rank reads there of another's parts.
+  int place() const { return call_.collective == Collective::gatherv ? 0 : rank_; }
+
+  Result publish_and_read(SoleCall& use, const Description& call, Number* left) {
     if (parts_ != 0) {
       const auto fill = [this](std::byte* at) { fill_parts(at); };
       NEAR_TRY(reads_ ? use.publish(bytes_, fill) : use.only_publish(bytes_, fill));
+    }
+    if (left != nullptr &&
+        !(is_soon_there(call_, area_, use.number(), call) && has_only_parts(use.number()))) {
+      *left = use.number();
+      return {};
     }
     for (int step = 1; reads_ && step < size_; ++step)
       if (reads_from(after(step))) NEAR_TRY(read(use, after(step)));
     if (!use.finished()) use.finish();
     return {};
+  }
+
+  /// Of what is all there.
+  bool has_only_parts(Number number) const {
+    for (int step = 1; reads_ && step < size_; ++step) {
+      const int from = after(step);
+      if (!reads_from(from)) continue;
+      const PartRange range = range_of_part(area_.data(from, number), place());
+      if (range.bytes == PartRange::is_message || range.bytes > received_from(from).bytes()) return false;
+    }
+    return true;
   }
 
   void fill_parts(std::byte* at) const {
@@ -145,9 +169,8 @@ private:
   }
 
   Result read(SoleCall& use, int from) {
-    const int place = call_.collective == Collective::gatherv ? 0 : rank_;
     const Result result = use.read_some(from, [&](const std::byte* published) -> MPI_Count {
-      const PartRange range = range_of_part(published, place);
+      const PartRange range = range_of_part(published, place());
       if (range.bytes == PartRange::is_message) {
         messages_ |= std::uint64_t{1} << from;
         return 0;
@@ -178,26 +201,35 @@ private:
 };
 
 /// Whether the algorithm that is chosen is one of those. The area keeps the last answer.
-bool chooses_parts(const Call& call, Area& area) {
+bool chooses_parts(const Call& call, Area& area, bool recorded) {
   Area::LastChoice& last = area.last_choice(call.collective);
-  if (last.bytes != 0 || last.in_place != call.in_place || last.reading != area.reading()) [[unlikely]] {
+  if (last.bytes != 0 || last.in_place != call.in_place || last.recorded != recorded ||
+      last.reading != area.reading()) [[unlikely]] {
     Facts facts = facts_of(call, area.size());
+    facts.recorded = recorded;
     add_area(facts, area);
-    last = {0, 0, datatype::Builtin::user, call.in_place, false, area.reading(), publishes_parts(facts)};
+    last = {0, 0, datatype::Builtin::user, call.in_place, recorded, area.reading(), publishes_parts(facts)};
   }
   return last.has_straight_form;
 }
 
-} // namespace
-
-bool run_parts_straight(const Call& call, Communicator& communicator, Result& result) {
+/// The communicator's area if the call may go straight there now, as far as is known before its parts are.
+Area* area_of(const Call& call, const Communicator& communicator, bool recorded) {
   if (!has_parts(call.collective) || communicator.extension == nullptr || communicator.is_inter())
-    return false;
+    return nullptr;
   Area* const area = static_cast<AreaExtension&>(*communicator.extension).of_all;
-  if (area == nullptr || !area->is_idle() || !chooses_parts(call, *area)) return false;
+  return area != nullptr && area->is_idle() && chooses_parts(call, *area, recorded) ? area : nullptr;
+}
+
+/// run_parts_straight() or, with `left`, start_parts_straight().
+[[gnu::noinline]] bool execute_parts(const Call& call, Communicator& communicator, Result& result,
+                                     Number* left) {
+  Area* const area = area_of(call, communicator, left != nullptr);
+  if (area == nullptr) return false;
   StraightParts straight(call, *area);
-  if (!straight.is_possible()) return false;
-  result = straight.run();
+  if (!straight.is_possible() || (left != nullptr && !straight.publishes_now())) return false;
+  result = straight.run(left);
+  if (left != nullptr && *left != 0) return true;
   if (result.ok() && straight.has_messages()) {
     CollectiveGroup group(communicator, nullptr, area);
     result = straight.receive_messages(group);
@@ -208,6 +240,18 @@ bool run_parts_straight(const Call& call, Communicator& communicator, Result& re
   }
   if (result.ok()) result = straight.outcome();
   return true;
+}
+
+} // namespace
+
+bool run_parts_straight(const Call& call, Communicator& communicator, Result& result) {
+  return execute_parts(call, communicator, result, nullptr);
+}
+
+bool start_parts_straight(const Call& call, Communicator& communicator, Number& left) {
+  Result result; // it cannot fail: it waits for nothing
+  left = 0;
+  return execute_parts(call, communicator, result, &left);
 }
 
 } // namespace near::coll
