@@ -22,8 +22,6 @@ constexpr Function publish_once[] = {barrier_shared,        broadcast_shared,  r
                                      allreduce_shared_flat, gather_shared,     scatter_shared,
                                      allgather_shared,      allgatherv_shared, alltoall_shared,
                                      reduce_scatter_shared, scan_shared,       exscan_shared};
-/// Data of up to this many bytes, from all ranks' parts together, is one chunk.
-constexpr MPI_Count short_bytes = 4 << 10;
 
 } // namespace
 

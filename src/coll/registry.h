@@ -19,7 +19,9 @@ Facts facts_of(const Call& call, int size);
 void add_area(Facts& facts, const Area& area);
 /// What executes or records a call: an algorithm of the table.
 using Function = Result (*)(CollectiveGroup& group, const Call& call);
-/// The algorithm that is chosen, if it uses the area and publishes and reads one chunk at each rank; else null.
+/// Data of up to this many bytes, from all ranks' parts together, may be published in one chunk without choosing the stores.
+inline constexpr MPI_Count short_bytes = 4 << 10;
+/// The algorithm that is chosen, if it uses the area and publishes and reads one chunk of at most short_bytes at each rank; else null.
 Function find_short(const Facts& facts);
 /// Whether the algorithm that is chosen publishes parts of different sizes (shared/parts.h).
 bool publishes_parts(const Facts& facts);

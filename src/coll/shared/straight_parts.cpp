@@ -59,7 +59,7 @@ public:
                          return part.bytes();
                        },
                        [&](int, PartRange range) { possible &= range.bytes != PartRange::is_message; });
-    if (!possible || bytes_ > piece_bytes) return false;
+    if (!possible || bytes_ > short_bytes) return false;
     if (has_own() && (!is_one_block(own_sent()) || !is_one_block(received_from(rank_)) ||
                       own_sent().bytes() != received_from(rank_).bytes()))
       return false;

@@ -115,7 +115,7 @@ void exchange_blocks(object::Communicator& c, const Perform& perform, bool gaps,
 TEST(straight, few_numbers_for_each_rank_arrive) {
   make_types();
   for (int size : {2, 3, 5})
-    for (int most : {4, 200, 20'000})
+    for (int most : {4, 200, 700, 20'000})
       for (int with_gaps : {0, 1, 2})
         for (const Perform& perform : {Perform(blocking), Perform(nonblocking), Perform(persistent)}) {
           SCOPED_TRACE(std::to_string(size) + " ranks, up to " + std::to_string(most) + " numbers");
