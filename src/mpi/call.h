@@ -171,8 +171,8 @@ T unsupported_value(unsigned function) {
   return T{};
 }
 
-/// For entry points whose implementation threw an exception: out of memory, a process that cannot be reached, or a defect of
-/// NearMPI.
+/// For entry points whose implementation threw an exception, within its handler: out of memory, a process that cannot be reached, or a
+/// defect of NearMPI. Throws it again if it is one of the program, from a callback or an error handler.
 [[gnu::cold]] int caught(unsigned function, const std::exception& thrown);
 
 } // namespace near::mpi

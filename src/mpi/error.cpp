@@ -8,7 +8,9 @@
 #include "surface/functions.h"
 #include "transport/peer.h"
 
+#include <functional>
 #include <new>
+#include <typeinfo>
 
 namespace near::mpi {
 
@@ -124,7 +126,21 @@ int Call::unsupported_session(MPI_Errhandler given) const {
                            reinterpret_cast<std::uintptr_t>(MPI_SESSION_NULL), code, last.text);
 }
 
+namespace {
+
+// Where this library lies in memory. Both are defined by the linker.
+extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
+
+/// Whether the type of an exception is one of this library, which has a C++ library of its own.
+bool is_ours(const std::exception& thrown) {
+  const auto* const type = reinterpret_cast<const char*>(&typeid(thrown));
+  return std::less_equal<>{}(&__ehdr_start, type) && std::less<>{}(type, &_end);
+}
+
+} // namespace
+
 int caught(unsigned function, const std::exception& thrown) {
+  if (!is_ours(thrown)) throw;
   Call call(function);
   if (dynamic_cast<const std::bad_alloc*>(&thrown) != nullptr)
     return call.raise(base::fail(MPI_ERR_NO_MEM, "memory is used up"));
