@@ -346,20 +346,21 @@ Result run(const Call& call, Communicator& communicator) {
 }
 
 Result start(const Call& call, Communicator& communicator, p2p::Request*& made) {
+  const bool has_finished_request = p2p::sent_request != MPI_REQUEST_NULL;
+  // Not in take_part(): an exception in go_on() need not end the area.
   std::optional<AreaCall> rest;
-  if (p2p::sent_request != MPI_REQUEST_NULL && start_straight(call, communicator, rest)) [[likely]] {
+  if (has_finished_request && start_straight(call, communicator, rest)) [[likely]] {
     if (rest) return p2p::make_scheduled(&communicator, go_on(call, communicator, *rest), false, made);
     made = p2p::finished_request();
     return {};
   }
-  Number begun = 0;
-  if (p2p::sent_request != MPI_REQUEST_NULL && start_parts_straight(call, communicator, begun) &&
-      begun == 0) {
+  return take_part(call, communicator, [&]() -> Result {
+    Number begun = 0;
+    if (!has_finished_request || !start_parts_straight(call, communicator, begun) || begun != 0)
+      return record(call, communicator, Form::nonblocking, begun, made);
     made = p2p::finished_request();
     return {};
-  }
-  return take_part(call, communicator,
-                   [&] { return record(call, communicator, Form::nonblocking, begun, made); });
+  });
 }
 
 Result prepare(const Call& call, Communicator& communicator, p2p::Request*& made) {

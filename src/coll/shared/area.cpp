@@ -48,9 +48,11 @@ Description describe(const Call& call, MPI_Count bytes) {
 bool publishes(const Call& call, int rank) {
   switch (call.collective) {
   case Collective::broadcast:
-  case Collective::scatter: return rank == call.root;
+  case Collective::scatter:
+  case Collective::scatterv: return rank == call.root;
   case Collective::reduce:
-  case Collective::gather: return rank != call.root;
+  case Collective::gather:
+  case Collective::gatherv: return rank != call.root;
   default: return true;
   }
 }

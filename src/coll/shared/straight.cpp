@@ -55,22 +55,6 @@ private:
   AreaCall& call_;
 };
 
-} // namespace
-
-namespace {
-
-/// Whether a rank publishes a part for each rank.
-bool has_part_for_each(Collective collective) {
-  switch (collective) {
-    using enum Collective;
-  case scatter:
-  case alltoall:
-  case reduce_scatter:
-  case reduce_scatter_block: return true;
-  default: return false;
-  }
-}
-
 /// Of an allgatherv: whether they have no gaps, and this rank's is as long as what it sends.
 bool has_blocks(const Call& call, int rank) {
   return is_one_block(call.receive_blocks.at(rank)) &&
@@ -120,7 +104,7 @@ bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes) {
   const auto operation = call.operation != nullptr ? call.operation->builtin : datatype::Builtin::user;
   Area::LastChoice& last = area.last_choice(call.collective);
   const MPI_Count longest =
-      call.collective == Collective::reduce_scatter ? longest_block(call, bytes, area.size()) : 0;
+      call.collective == Collective::reduce_scatter ? facts_of(call, area.size()).longest : 0;
   if (last.bytes != bytes || last.longest != longest || last.operation != operation ||
       last.in_place != call.in_place || last.recorded != recorded || last.reading != area.reading())
       [[unlikely]]
@@ -182,9 +166,7 @@ Result execute(const Call& call, Area& area, MPI_Count bytes, Number* left) {
 /// Whether a call in an idle area need not wait before it has published.
 bool publishes_now(const Call& call, Area& area, MPI_Count bytes) {
   if (!publishes(call, area.rank())) return true;
-  if (!has_part_for_each(call.collective)) return area.can_prepare_next(bytes);
-  return area.can_prepare_next(part_stride(longest_block(call, bytes, area.size()), area.size()) *
-                               area.size());
+  return area.can_prepare_next(published_by_rank(call, bytes, area.size()));
 }
 
 } // namespace

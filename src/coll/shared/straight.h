@@ -16,7 +16,7 @@ namespace near::coll {
 bool goes_straight(const Call& call, const Communicator& communicator);
 
 // One rank's part in a nonblocking or persistent call, in two halves. `area_call` has one number; in a rank that publishes
-// nothing, it knows that (AreaCall::only_read). `bytes`: of a vector, or of one rank's block.
+// nothing, it knows that (AreaCall::only_read). `bytes`: Facts::bytes.
 /// Publishes what this rank publishes, if anything. A rank that reads nothing has then finished, provided it is the call's
 /// turn.
 Result publish_straight(const Call& call, AreaCall& area_call, MPI_Count bytes);

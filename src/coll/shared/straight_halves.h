@@ -19,17 +19,30 @@ inline MPI_Count block_bytes(const Call& call, int rank) {
              : call.send.bytes();
 }
 
-/// The longest block that is published for a rank. `bytes`: of one, where all have the same length.
-inline MPI_Count longest_block(const Call& call, MPI_Count bytes, int size) {
+/// Where a rank publishes a part for each rank: the distance from one to the next. `bytes`: Facts::bytes.
+inline MPI_Count stride_of(const Call& call, MPI_Count bytes, int size) {
   switch (call.collective) {
-  case Collective::reduce_scatter: return facts_of(call, size).longest;
-  case Collective::reduce_scatter_block: return call.send.bytes();
+  case Collective::reduce_scatter: return part_stride(facts_of(call, size).longest, size);
+  case Collective::reduce_scatter_block: return part_stride(call.send.bytes(), size);
+  default: return part_stride(bytes, size);
+  }
+}
+
+/// What this rank publishes if it publishes anything. `bytes`: Facts::bytes.
+inline MPI_Count published_by_rank(const Call& call, MPI_Count bytes, int size) {
+  switch (call.collective) {
+    using enum Collective;
+  case allgatherv: return call.send.bytes();
+  case scatter:
+  case alltoall:
+  case reduce_scatter:
+  case reduce_scatter_block: return stride_of(call, bytes, size) * size;
   default: return bytes;
   }
 }
 
 /// One rank's part in a call of one chunk, in two halves: publish() and read(). `Use` is what it does with
-/// the area: SoleCall, or the same functions for a call in turn.
+/// the area: SoleCall, or the same functions for a call in turn. `bytes`: Facts::bytes.
 template <class Use>
 class Straight {
 public:
@@ -44,7 +57,9 @@ public:
     return rank < use_.size() ? rank : rank - use_.size();
   }
 
-  MPI_Count stride() const { return part_stride(longest_block(call_, bytes_, use_.size()), use_.size()); }
+  MPI_Count stride() const {
+    return stride_of(call_, bytes_, use_.size());
+  } // walks the counts of a reduce_scatter
 
   void combine(const std::byte* first, const std::byte* second, std::byte* to, MPI_Count bytes) const {
     Datatype& type = *call_.send.type;
@@ -60,21 +75,23 @@ public:
 
   /// A part for each other rank, as in scatter_shared() and alltoall_shared().
   void fill_parts(std::byte* at) const {
+    const MPI_Count stride = this->stride();
     for (int to = 0; to < use_.size(); ++to)
-      if (to != use_.rank()) put(at + to * stride(), block_of(call_.send, to), bytes_);
+      if (to != use_.rank()) put(at + to * stride, block_of(call_.send, to), bytes_);
   }
   /// A part for each rank, as in reduce_scatter_shared().
   void fill_blocks(std::byte* at) const {
+    const MPI_Count stride = this->stride();
     const std::byte* from = sent();
     for (int to = 0; to < use_.size(); ++to) {
       const MPI_Count bytes = block_bytes(call_, to);
-      put(at + to * stride(), from, bytes);
+      put(at + to * stride, from, bytes);
       from += bytes;
     }
   }
 
   Result publish() {
-    auto parts = [this] { return stride() * use_.size(); };
+    auto all = [this] { return published_by_rank(call_, bytes_, use_.size()); };
     auto fill = [this](std::byte* at) { fill_parts(at); };
     switch (call_.collective) {
       using enum Collective;
@@ -82,16 +99,14 @@ public:
     case broadcast: return is_root() ? only_publish_vector(received()) : Result{};
     case reduce:
     case gather: return is_root() ? Result{} : only_publish_vector(sent());
-    case scatter: return is_root() ? use_.only_publish(parts(), fill) : Result{};
-    case alltoall: return use_.publish(parts(), fill);
-    case allgatherv: {
-      const MPI_Count bytes = call_.send.bytes();
-      return use_.publish(bytes, [&](std::byte* at) {
-        if (bytes != 0) put(at, sent(), bytes);
+    case scatter: return is_root() ? use_.only_publish(all(), fill) : Result{};
+    case alltoall: return use_.publish(all(), fill);
+    case allgatherv:
+      return use_.publish(all(), [this](std::byte* at) {
+        if (const MPI_Count bytes = call_.send.bytes(); bytes != 0) put(at, sent(), bytes);
       });
-    }
     case reduce_scatter:
-    case reduce_scatter_block: return use_.publish(parts(), [this](std::byte* at) { fill_blocks(at); });
+    case reduce_scatter_block: return use_.publish(all(), [this](std::byte* at) { fill_blocks(at); });
     case scan:
     case exscan: return use_.rank() == 0 ? only_publish_vector(sent()) : publish_vector(sent());
     default: return publish_vector(sent()); // allreduce, allgather

@@ -123,10 +123,12 @@ private:
     if (!has_own()) return;
     const Buffer from = own_sent(), to = received_from(rank_);
     const MPI_Count bytes = from.bytes();
-    if (bytes > piece_bytes)
+    if (bytes == 0) return; // the addresses may be null
+    std::byte *const there = to.contiguous_start(), *const here = from.contiguous_start();
+    if (bytes <= piece_bytes)
+      put(there, here, bytes);
+    else if (there != here)
       datatype::copy(from, to, bytes);
-    else if (bytes != 0) // else the addresses may be null
-      put(to.contiguous_start(), from.contiguous_start(), bytes);
   }
 
   /// What this rank reads there of another's parts.
@@ -249,7 +251,7 @@ bool run_parts_straight(const Call& call, Communicator& communicator, Result& re
 }
 
 bool start_parts_straight(const Call& call, Communicator& communicator, Number& left) {
-  Result result; // it cannot fail: it waits for nothing
+  Result result; // cannot fail: what it reads is there, has the same description, and fits
   left = 0;
   return execute_parts(call, communicator, result, &left);
 }

@@ -1,5 +1,6 @@
 // Calls with little data that go straight: blocks of different sizes and reductions, next to ranks of the same call that do not.
 #include "coll/shared/area.h"
+#include "coll/shared/pieces.h"
 #include "forms.h"
 
 #include <barrier>
@@ -173,8 +174,86 @@ TEST(straight, a_start_does_not_wait_for_messages) {
   });
 }
 
-/// Ranks that read nothing may be as many calls ahead as there are entries.
-TEST(straight, ranks_that_only_publish_run_ahead) {
+/// A rank that reads nothing may be as many calls ahead as there are entries, or pieces; further calls wait, but not in their start.
+TEST(straight, a_rank_that_only_publishes_runs_ahead) {
+  make_types();
+  constexpr int calls = ring_depth + 20;
+  for (int count : {2, 250}) {
+    std::barrier<> together(3);
+    run_ranks(3, Conditions{everything}, [&](object::Communicator& c) {
+      std::vector<NumbersByRank> sent, got;
+      for (int i = 0; i < calls; ++i) {
+        sent.push_back(numbers(1, false, [&](int) { return count; }));
+        got.push_back(numbers(3, false, [&](int) { return count; }));
+        fill(sent.back(), c.rank, i % 100, 0);
+      }
+      if (c.rank == 0) together.arrive_and_wait(); // the others have started all calls
+      p2p::Request* requests[2 * calls] = {};
+      for (int i = 0; i < calls; ++i) {
+        Call gather = i % 2 == 0 ? gatherv_call(sent[i].of(0), got[i].blocks(), 0, c)
+                                 : gather_call(sent[i].of(0), got[i].of(0), 0, c);
+        ASSERT_TRUE(start(gather, c, requests[2 * i]).ok());
+        if (c.rank != 0 && i == 0) EXPECT_TRUE(requests[0]->complete);
+      }
+      auto all = numbers(3, false, [&](int) { return count; });
+      ASSERT_TRUE(start(allgatherv_call(sent[7].of(0), all.blocks(), c), c, requests[1]).ok());
+      if (c.rank != 0) together.arrive_and_wait();
+      for (p2p::Request* request : requests)
+        if (request != nullptr) ASSERT_TRUE(wait(request).ok());
+      for (int from = 0; from < 3; ++from) {
+        expect(all, from, 7, from);
+        for (int i = 0; c.rank == 0 && i < calls; ++i) expect(got[i], from, i % 100, from);
+      }
+    });
+    ASSERT_FALSE(testing::Test::HasFailure());
+  }
+}
+
+/// The area is idle, and a slice is free for as much as all ranks publish together; but what one rank publishes goes into a piece, and all
+/// of these are in use.
+TEST(straight, an_allgatherv_does_not_wait_for_a_piece_in_its_start) {
+  make_types();
+  ASSERT_TRUE(configure("auto", 0).ok()); // each rank has a processor
+  std::barrier<> together(3);
+  run_ranks(3, Conditions{everything}, [&](object::Communicator& c) {
+    constexpr int count = 250, calls = Pieces::bytes / 1024;
+    auto sent = numbers(1, false, [&](int) { return count; });
+    auto got = numbers(3, false, [&](int) { return count; });
+    fill(sent, c.rank, 0, 0);
+    if (c.rank == 0) together.arrive_and_wait();
+    p2p::Request* requests[calls + 1] = {};
+    for (int i = 0; i < calls; ++i) {
+      ASSERT_TRUE(start(gather_call(sent.of(0), got.of(0), 0, c), c, requests[i]).ok());
+      if (c.rank != 0) EXPECT_TRUE(requests[i]->complete);
+    }
+    ASSERT_TRUE(start(allgatherv_call(sent.of(0), got.blocks(), c), c, requests[calls]).ok());
+    if (c.rank != 0) together.arrive_and_wait(); // rank 0 has called nothing yet
+    for (p2p::Request* request : requests) ASSERT_TRUE(wait(request).ok());
+    for (int from = 0; from < 3; ++from) expect(got, from, 0, from);
+  });
+  ASSERT_TRUE(configure("auto").ok());
+}
+
+/// A part that is too long for its buffer is an error of the wait, also if it is there when the call is started.
+TEST(straight, a_nonblocking_call_reports_a_part_that_is_too_long) {
+  make_types();
+  for (int sent : {1, 4})
+    for (int late : {0, 1}) {
+      std::barrier<> begun(2);
+      run_ranks(2, Conditions{everything}, [&](object::Communicator& c) {
+        auto out = numbers(2, false, [&](int to) { return c.rank == 0 && to == 1 ? sent : 2; });
+        auto in = numbers(2, false, [](int) { return 2; });
+        p2p::Request* request = nullptr;
+        if (c.rank == late) begun.arrive_and_wait();
+        ASSERT_TRUE(start(alltoallv_call(out.blocks(), in.blocks()), c, request).ok());
+        if (c.rank != late) begun.arrive_and_wait();
+        EXPECT_EQ(wait(request).code(), c.rank == 1 && sent == 4 ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+      });
+      ASSERT_FALSE(testing::Test::HasFailure());
+    }
+}
+
+TEST(straight, ranks_that_only_publish_take_turns_with_others) {
   make_types();
   constexpr int calls = 40 * ring_depth;
   for (int size : {2, 3})
