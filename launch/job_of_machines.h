@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -74,7 +75,8 @@ private:
   std::vector<bool> needed() const;
   /// Decides that the job ends, with this report; the first one counts, unless a later one explains more.
   void decide(OutcomeReport report);
-  void end_all(machines::Kind how);
+  /// `signal`: the ranks get this one, and have time to react to it; 0: they end at once.
+  void end_all(machines::Kind how, int signal = 0);
   bool all_ended() const;
   bool finished();
   void print_outcome();
@@ -100,6 +102,9 @@ private:
   State state_ = State::greeting;
   bool decided_ = false;
   OutcomeReport outcome_;
+  std::optional<OutcomeReport>
+      late_;               ///< of ranks that failed after MPI_Finalize: the job's once all have ended
+  int interrupted_by_ = 0; ///< the signal that a user or a batch system has sent to mpiexec; 0: none
   bool printed_ = false;
   bool timed_out_ = false;
   bool drop_output_ = false;

@@ -17,7 +17,9 @@ namespace {
 
 /// An agent kills its ranks after 3 s; one that has not ended then does not answer.
 constexpr std::uint64_t agents_until_kill_ns = 4 * os::second_ns;
-/// How long after an interrupt output that nobody reads is dropped.
+/// The same for ranks that react to a signal of the user: supervisor.cpp gives them 30 s.
+constexpr std::uint64_t agents_until_kill_by_request_ns = agents_until_kill_ns + 30 * os::second_ns;
+/// How long after the end of an interrupted job output that nobody reads is dropped.
 constexpr std::uint64_t until_given_up_ns = 2 * os::second_ns;
 
 } // namespace
@@ -63,7 +65,7 @@ void JobOfMachines::interrupt(int signal) {
     drop_output_ = true;
     return;
   }
-  give_up_ns_ = os::monotonic_ns() + until_given_up_ns;
+  interrupted_by_ = signal;
   decide(report_about_job(base::format("ended by {}", os::signal_name(signal)), 128 + signal));
 }
 
@@ -77,19 +79,28 @@ void JobOfMachines::decide(OutcomeReport report) {
   if (!decided_ || explains_more) outcome_ = std::move(report);
   decided_ = true;
   if (state_ == State::draining || (state_ == State::ending && kill_at_ns_ != 0)) return;
+  const bool runs = state_ == State::running;
   state_ = State::ending;
-  end_all(Kind::end);
+  if (runs && interrupted_by_ != 0)
+    end_all(Kind::signal, interrupted_by_);
+  else
+    end_all(Kind::end);
 }
 
-void JobOfMachines::end_all(Kind how) {
-  if (kill_at_ns_ == 0) kill_at_ns_ = os::monotonic_ns() + agents_until_kill_ns;
+void JobOfMachines::end_all(Kind how, int signal) {
+  if (kill_at_ns_ == 0)
+    kill_at_ns_ = os::monotonic_ns() + (signal != 0 ? agents_until_kill_by_request_ns : agents_until_kill_ns);
   for (const auto& remote : machines_)
     if (remote->ranks.empty()) remote->ended = true; // it has not been told of the job
   const std::vector<bool> is_needed = needed();
   for (unsigned machine = 0; machine < machines_.size(); ++machine) {
     Remote& remote = *machines_[machine];
     if (remote.ranks.empty() && !is_needed[machine]) remote.kill();
-    if (remote.is_connected() && !remote.ended && !remote.failing && remote.hello) remote.say(how);
+    if (!remote.is_connected() || remote.ended || remote.failing || !remote.hello) continue;
+    if (signal != 0)
+      remote.say(how, static_cast<std::uint64_t>(signal));
+    else
+      remote.say(how);
   }
 }
 
@@ -180,6 +191,9 @@ bool JobOfMachines::all_ended() const {
 bool JobOfMachines::finished() {
   if (state_ != State::draining && all_ended()) {
     state_ = State::draining;
+    if (!decided_ && late_) outcome_ = *late_;
+    decided_ = decided_ || late_;
+    if (interrupted_by_ != 0) give_up_ns_ = os::monotonic_ns() + until_given_up_ns;
     for (const auto& remote : machines_) remote->hang_up();
   }
   if (state_ != State::draining) return false;

@@ -15,6 +15,7 @@
 #include "surface/functions.h"
 
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 namespace near::launch {
@@ -48,7 +49,36 @@ std::string who_waits(const Waiting& waiting, std::size_t others) {
   return text;
 }
 
+std::string names_of(const std::vector<os::Pid>& processes) {
+  constexpr std::size_t shown = 4;
+  std::string list;
+  for (std::size_t i = 0; i < processes.size() && i < shown; ++i)
+    list += base::format("{}{} (pid {})", i == 0 ? "" : ", ", os::name_of(processes[i]), processes[i]);
+  if (processes.size() > shown) list += " and " + base::counted(processes.size() - shown, "other");
+  return list;
+}
+
 } // namespace
+
+/// Says why the job has not ended although its ranks have, or although it was asked to end; and which processes are ended because they
+/// took too long.
+void Supervisor::say_who_lingers() {
+  if (no_children_ || description_.job.command.quiet) return;
+  if (state_ == State::terminating && living_ > 0) {
+    output_.say(
+        base::format("mpiexec: note: {} still {} after {}, which {} handle or ignore; a second signal "
+                     "ends everything at once\n",
+                     base::counted(living_, "rank"), living_ == 1 ? "runs" : "run",
+                     os::signal_name(outcome_.signal), living_ == 1 ? "it may" : "they may"));
+  } else if (state_ == State::ending && !decided()) {
+    const bool ends_now = !timers_.is_set(Timer::terminate);
+    output_.say(base::format("mpiexec: note: all ranks have ended; {}: {}{}\n",
+                             ends_now ? "ending the processes that they left running"
+                                      : "waiting up to 10 s for processes that they started",
+                             names_of(os::descendants_of(getpid())),
+                             ends_now ? ". Let the program wait for what it starts" : ""));
+  }
+}
 
 /// Returns the note about ranks that wait for ranks which have called MPI_Finalize; empty if this is not
 /// certain. `since` is set to a number that stays the same as long as it is the same wait.

@@ -58,16 +58,17 @@ std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
   case Reason::elsewhere: return "";
   case Reason::signalled: {
     auto cause = likely_cause(outcome);
-    return base::format("{} was ended by signal {} ({}){}{}{}", who(outcome), outcome.ending.signal(),
+    return base::format("{} was ended by signal {} ({}){}{}{}{}", who(outcome), outcome.ending.signal(),
                         os::signal_name(outcome.ending.signal()), where(outcome, now_ns),
+                        outcome.late ? " after MPI_Finalize" : "",
                         cause.empty() ? "" : "; likely cause: ", cause);
   }
   case Reason::failed: {
     const char* hint = "";
     if (outcome.ending.status() == 127) hint = "; 127 usually says that a program or a library was not found";
     if (outcome.ending.status() == 126) hint = "; 126 usually says that a program could not be executed";
-    return base::format("{} exited with status {}{}{}", who(outcome), outcome.ending.status(),
-                        where(outcome, now_ns), hint);
+    return base::format("{} exited with status {}{}{}{}", who(outcome), outcome.ending.status(),
+                        where(outcome, now_ns), outcome.late ? " after MPI_Finalize" : "", hint);
   }
   case Reason::aborted:
     return base::format("rank {} ({}{}{}) called MPI_Abort with code {}", outcome.rank, outcome.program,
@@ -141,6 +142,7 @@ OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_st
   report.told = outcome.told;
   report.has_table = outcome.reason == Reason::timed_out;
   report.in_start = outcome.reason == Reason::not_started;
+  report.late = outcome.late;
   report.sentence = sentence(outcome, now_ns);
   report.others = others;
   report.not_started = not_started;
@@ -168,6 +170,7 @@ std::string OutcomeReport::body() const {
       .number(has_table)
       .number(of_machine)
       .number(in_start)
+      .number(late)
       .text(sentence)
       .number(others)
       .number(not_started)
@@ -183,6 +186,7 @@ bool OutcomeReport::read(std::string_view body, OutcomeReport& report) {
   read.has_table = reader.number() != 0;
   read.of_machine = reader.number() != 0;
   read.in_start = reader.number() != 0;
+  read.late = reader.number() != 0;
   read.sentence = reader.text();
   read.others = static_cast<unsigned>(reader.number());
   read.not_started = static_cast<unsigned>(reader.number());

@@ -22,6 +22,8 @@ constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // would show that the job is an MPI program. After that, it counts as a background process, which nobody
 // waits for.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
+// After an interrupt that has ended all ranks, what is left gets SIGTERM, and SIGKILL after this time.
+constexpr std::uint64_t until_rest_is_killed_ns = 400'000'000;
 // How long to wait when no process is left although the rank table says that some ranks continue.
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // How many endings of children that matched no rank are remembered: that of the MPI process of a wrapper
@@ -86,9 +88,18 @@ void Supervisor::reap() {
   no_children_ = no_children_ || (out_of_reach_ && living_ == 0);
   if (living_ > 0 && living_ < ranks_.size() && !starting_) check_missing_init();
   if (living_ == 0 && state_ == State::running && !starting_) {
-    // The job succeeded; processes that the ranks left running are no longer part of it.
-    enter(State::ending);
-    if (!no_children_) timers_.set(Timer::terminate, os::monotonic_ns());
+    if (late_.reason != Reason::none) {
+      decide(std::move(late_));
+    } else {
+      enter(State::ending);
+      if (!no_children_) wait_for_left_processes();
+    }
+  }
+  if (state_ == State::terminating && living_ == 0 && outcome_.reason == Reason::interrupted &&
+      !std::exchange(rest_asked_, true)) {
+    // What does not react to an interrupt, such as a background process of a shell.
+    kill_all(SIGTERM);
+    timers_.advance(Timer::kill, os::monotonic_ns() + until_rest_is_killed_ns);
   }
   if (no_children_ && state_ != State::running && state_ != State::draining) enter(State::draining);
 }
@@ -132,8 +143,13 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   if (!std::exchange(any_ended_, true))
     timers_.advance(Timer::foreign, os::monotonic_ns()); // before more are gone
   Outcome outcome = outcome_of(rank, ending);
-  if (phase == segment::Phase::ready || outcome.reason != Reason::none) mark_dead(rank, ending.raw);
-  if (outcome.reason != Reason::none) decide(std::move(outcome));
+  if (phase == segment::Phase::ready || (outcome.reason != Reason::none && !outcome.late))
+    mark_dead(rank, ending.raw);
+  if (outcome.late && !decided()) {
+    if (weight(outcome) > weight(late_)) late_ = std::move(outcome);
+  } else if (outcome.reason != Reason::none) {
+    decide(std::move(outcome));
+  }
   // The rank that called MPI_Abort has flushed its output, so there is no reason to wait longer.
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());
 }
@@ -183,8 +199,10 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
     outcome.reason = Reason::signalled;
     auto now = os::read_memory_kills();
     outcome.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
+    outcome.late = phase == segment::Phase::finalized;
   } else if (ending.status() != 0) {
     outcome.reason = Reason::failed;
+    outcome.late = phase == segment::Phase::finalized;
   } else if (phase == segment::Phase::ready) {
     outcome.reason = Reason::unfinalized;
     outcome.status = 1;

@@ -15,6 +15,11 @@ namespace {
 // SIGTERM follows the first failure at once, SIGKILL after this time: long enough for a handler that saves
 // something, short enough that everything ends within a second.
 constexpr std::uint64_t until_kill_ns = 400 * os::millisecond_ns;
+// A user or a batch system that asks the job to end waits for a rank that saves its work, or asks again.
+constexpr std::uint64_t until_kill_by_request_ns = 30 * os::second_ns;
+// What ranks leave running when they have all succeeded, a compression of results for example, may take this long.
+constexpr std::uint64_t until_left_end_ns = 10 * os::second_ns;
+constexpr std::uint64_t until_lingering_is_said_ns = os::second_ns;
 constexpr std::uint64_t until_kill_again_ns = 50 * os::millisecond_ns;
 // How long after an interrupt output that nobody reads is dropped.
 constexpr std::uint64_t unread_output_ns = 500 * os::millisecond_ns;
@@ -106,7 +111,11 @@ void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
     break;
   case Timer::foreign: check_foreign_libraries(now_ns); break;
   case Timer::time_out: time_out(); break;
-  case Timer::terminate: enter(State::terminating); break;
+  case Timer::linger: say_who_lingers(); break;
+  case Timer::terminate:
+    if (!decided()) say_who_lingers();
+    enter(State::terminating);
+    break;
   case Timer::kill: enter(State::killing); break;
   case Timer::give_up: drop_output_ = true; break;
   }
@@ -117,19 +126,36 @@ void Supervisor::enter(State next) {
   switch (next) {
   case State::running:
   case State::ending: break;
-  case State::terminating:
-    kill_all(SIGTERM);
-    kill_all(SIGCONT); // a stopped process would not receive SIGTERM
-    timers_.set(Timer::kill, os::monotonic_ns() + until_kill_ns);
+  case State::terminating: {
+    const bool asked = outcome_.reason == Reason::interrupted;
+    kill_all(asked ? outcome_.signal : SIGTERM);
+    kill_all(SIGCONT); // a stopped process would not receive the signal
+    const std::uint64_t now = os::monotonic_ns();
+    timers_.set(Timer::kill, now + (asked ? until_kill_by_request_ns : until_kill_ns));
+    if (asked) timers_.set(Timer::linger, now + until_lingering_is_said_ns);
     break;
+  }
   case State::killing:
     timers_.cancel(Timer::terminate);
+    timers_.cancel(Timer::linger);
     kill_all(SIGKILL);
     // Repeated, since a process may have forked while the list was made.
     timers_.set(Timer::kill, os::monotonic_ns() + until_kill_again_ns);
     break;
-  case State::draining: timers_.keep_only(Timer::give_up); break;
+  case State::draining:
+    timers_.keep_only(Timer::give_up);
+    if (outcome_.reason == Reason::interrupted && !timers_.is_set(Timer::give_up))
+      timers_.set(Timer::give_up, os::monotonic_ns() + unread_output_ns);
+    break;
   }
+}
+
+/// All ranks have succeeded, but processes that they started still run.
+void Supervisor::wait_for_left_processes() {
+  const std::uint64_t now = os::monotonic_ns();
+  timers_.cancel(Timer::time_out);
+  timers_.set(Timer::linger, now + until_lingering_is_said_ns);
+  timers_.set(Timer::terminate, now + until_left_end_ns);
 }
 
 bool Supervisor::finished() {
@@ -195,9 +221,10 @@ void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
   others_ = living_;
   bool about_rank = outcome_.reason != Reason::elsewhere && weight(outcome_) < weight_of_job;
   if (about_rank && !ranks_[outcome_.row].ended) --others_;
-  if (!failure_told_ && outcome_.reason != Reason::elsewhere)
+  if (!failure_told_ && outcome_.reason != Reason::elsewhere && !outcome_.late)
     control_.send(machines::Kind::failed, static_cast<std::uint64_t>(weight(outcome_)));
   failure_told_ = true;
+  if (state_ == State::ending && living_ == 0) timers_.advance(Timer::terminate, os::monotonic_ns());
   if (state_ != State::running) return;
   enter(State::ending);
   timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
@@ -225,7 +252,6 @@ void Supervisor::interrupt(int signal) {
   outcome.signal = signal;
   outcome.status = 128 + signal;
   decide(std::move(outcome));
-  timers_.set(Timer::give_up, now + until_kill_ns + unread_output_ns);
 }
 
 void Supervisor::front_end_died() {

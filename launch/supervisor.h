@@ -122,6 +122,7 @@ private:
   bool finished();
   void report_outcome();
   void report_exit_codes();
+  void wait_for_left_processes();
   void check_output();
 
   // ranks.cpp: what has become of the ranks
@@ -152,6 +153,7 @@ private:
   // notes.cpp
   void check_stall();
   void check_held_input();
+  void say_who_lingers();
   void check_foreign_libraries(std::uint64_t now_ns);
   std::string stall_text(std::uint64_t& since);
 
@@ -178,12 +180,14 @@ private:
   std::vector<int> to_forward_; ///< signals for the ranks that came meanwhile
   Timers timers_;
   Outcome outcome_;
+  Outcome late_; ///< of a rank that failed after MPI_Finalize: the job's once all ranks have ended
   unsigned living_ = 0;
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
   bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
   bool failure_told_ = false; ///< the agent knows that this part of the job ends
   bool any_ended_ = false;    ///< a rank has
+  bool rest_asked_ = false; ///< after an interrupt that has ended all ranks: so have been the other processes
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()
   bool drop_output_ = false;  ///< do not wait for a reader of the remaining output
