@@ -19,7 +19,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -102,8 +101,6 @@ private:
   State state_ = State::greeting;
   bool decided_ = false;
   OutcomeReport outcome_;
-  std::optional<OutcomeReport>
-      late_;               ///< of ranks that failed after MPI_Finalize: the job's once all have ended
   int interrupted_by_ = 0; ///< the signal that a user or a batch system has sent to mpiexec; 0: none
   bool printed_ = false;
   bool timed_out_ = false;

@@ -191,8 +191,6 @@ bool JobOfMachines::all_ended() const {
 bool JobOfMachines::finished() {
   if (state_ != State::draining && all_ended()) {
     state_ = State::draining;
-    if (!decided_ && late_) outcome_ = *late_;
-    decided_ = decided_ || late_;
     if (interrupted_by_ != 0) give_up_ns_ = os::monotonic_ns() + until_given_up_ns;
     for (const auto& remote : machines_) remote->hang_up();
   }

@@ -66,11 +66,7 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
   case Kind::outcome:
     if (OutcomeReport report; OutcomeReport::read(frame.body, report)) {
       remote.report = report;
-      if (report.late && !decided_) {
-        if (!late_ || report.weight > late_->weight) late_ = std::move(report);
-      } else if (!report.sentence.empty() || report.told) {
-        decide(std::move(report));
-      }
+      if (!report.sentence.empty() || report.told) decide(std::move(report));
     }
     break;
   case Kind::relayed:

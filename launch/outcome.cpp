@@ -142,7 +142,6 @@ OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_st
   report.told = outcome.told;
   report.has_table = outcome.reason == Reason::timed_out;
   report.in_start = outcome.reason == Reason::not_started;
-  report.late = outcome.late;
   report.sentence = sentence(outcome, now_ns);
   report.others = others;
   report.not_started = not_started;
@@ -170,7 +169,6 @@ std::string OutcomeReport::body() const {
       .number(has_table)
       .number(of_machine)
       .number(in_start)
-      .number(late)
       .text(sentence)
       .number(others)
       .number(not_started)
@@ -186,7 +184,6 @@ bool OutcomeReport::read(std::string_view body, OutcomeReport& report) {
   read.has_table = reader.number() != 0;
   read.of_machine = reader.number() != 0;
   read.in_start = reader.number() != 0;
-  read.late = reader.number() != 0;
   read.sentence = reader.text();
   read.others = static_cast<unsigned>(reader.number());
   read.not_started = static_cast<unsigned>(reader.number());

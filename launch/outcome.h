@@ -40,8 +40,8 @@ struct Outcome {
   bool was_in_mpi = false; ///< the rank had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  bool late =
-      false; ///< for `signalled` and `failed`: the rank had called MPI_Finalize, so the other ranks go on
+  /// For `signalled` and `failed`: the rank had called MPI_Finalize, so the others go on unless they wait for it.
+  bool late = false;
   /// For `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did.
   std::string text;
   int status = 0; ///< what mpiexec exits with
@@ -61,7 +61,6 @@ struct OutcomeReport {
   bool has_table = false;   ///< `sentence` ends with a table of what the ranks did
   bool of_machine = false;  ///< a machine was lost, which explains what happens to all others
   bool in_start = false;    ///< a program could not be started
-  bool late = false;        ///< the rank had called MPI_Finalize: the other ranks go on
   std::string sentence;     ///< the reason; "" if there is none
   unsigned others = 0;      ///< ranks that were ended because of it
   unsigned not_started = 0; ///< ranks that had not been started yet

@@ -189,6 +189,8 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
   outcome.was_in_mpi = has_region(rank);
   if (outcome.was_in_mpi) outcome.activity = segment::activity_of(segment_, rank);
   auto phase = phase_of(rank);
+  // Whether ranks of other machines wait for this one is not known here.
+  const bool may_be_late = phase == segment::Phase::finalized && job.part.machines == 1;
   auto& entry = segment_.entry(rank);
   if (auto how = abort_of(entry); how != segment::Abort::none) {
     outcome.reason = Reason::aborted;
@@ -199,10 +201,10 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
     outcome.reason = Reason::signalled;
     auto now = os::read_memory_kills();
     outcome.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
-    outcome.late = phase == segment::Phase::finalized;
+    outcome.late = may_be_late;
   } else if (ending.status() != 0) {
     outcome.reason = Reason::failed;
-    outcome.late = phase == segment::Phase::finalized;
+    outcome.late = may_be_late;
   } else if (phase == segment::Phase::ready) {
     outcome.reason = Reason::unfinalized;
     outcome.status = 1;

@@ -221,7 +221,7 @@ void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
   others_ = living_;
   bool about_rank = outcome_.reason != Reason::elsewhere && weight(outcome_) < weight_of_job;
   if (about_rank && !ranks_[outcome_.row].ended) --others_;
-  if (!failure_told_ && outcome_.reason != Reason::elsewhere && !outcome_.late)
+  if (!failure_told_ && outcome_.reason != Reason::elsewhere)
     control_.send(machines::Kind::failed, static_cast<std::uint64_t>(weight(outcome_)));
   failure_told_ = true;
   if (state_ == State::ending && living_ == 0) timers_.advance(Timer::terminate, os::monotonic_ns());

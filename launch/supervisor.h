@@ -180,7 +180,8 @@ private:
   std::vector<int> to_forward_; ///< signals for the ranks that came meanwhile
   Timers timers_;
   Outcome outcome_;
-  Outcome late_; ///< of a rank that failed after MPI_Finalize: the job's once all ranks have ended
+  /// Of a rank that failed after MPI_Finalize: the job's once all ranks have ended, or wait for one.
+  Outcome late_;
   unsigned living_ = 0;
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
   bool reported_ = false; ///< the outcome was printed

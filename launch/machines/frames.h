@@ -35,7 +35,7 @@ namespace near::machines {
 using base::Result;
 
 /// The version of these frames. An agent of another version is refused.
-inline constexpr unsigned protocol_version = 6;
+inline constexpr unsigned protocol_version = 5;
 /// The first bytes of an agent. What a login shell prints before them is skipped.
 inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 

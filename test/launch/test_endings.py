@@ -50,15 +50,45 @@ def test_a_rank_may_tidy_up_on_sigterm(launch):
     assert "tidy" in launch("-n", "2", "sh", "-c", script).out
 
 
-def test_what_a_rank_leaves_running_is_ended(launch):
+def test_what_a_rank_leaves_running_may_end(launch, tmp_path):
+    # In the background, with output of its own: nobody but mpiexec can wait for it.
+    later = f"{{ sleep 4; echo done >>{tmp_path}/left; }} >/dev/null 2>&1 &"
+    result = launch("-n", "2", "--oversubscribe", "sh", "-c", later)
+    assert result.status == 0 and (tmp_path / "left").read_text() == "done\n" * 2, result.report()
+    assert re.fullmatch(r"mpiexec: note: all ranks have ended; waiting up to 10 s for processes that they started: "
+                        r"s\w+ \(pid \d+\), .*\n", result.err), result.report()
+
+
+def test_what_a_rank_leaves_running_is_ended_in_the_end(launch):
     # The fixture checks that nothing survives.
-    assert launch("-n", "2", "sh", "-c", "sleep 1000 & setsid sleep 1000 & exit 0").status == 0
+    result = launch("-n", "2", "sh", "-c", "sleep 1000 & setsid sleep 1000 & exit 0")
+    assert result.status == 0 and "ending the processes that they left running: sleep (pid " in result.err, result.report()
+
+
+def test_an_interrupt_ends_what_ranks_have_left_running(start):
+    job = start("-n", "1", "sh", "-c", "sleep 1000 & exit 0")
+    job.wait_for("sleep", 1)
+    assert job.process.stderr.readline().startswith("mpiexec: note: all ranks have ended; waiting")
+    job.signal(signal.SIGINT)
+    assert job.finish()[0] == 0
 
 
 def test_a_timeout_is_status_124_with_a_table(launch):
     result = launch("-n", "2", "--timeout", "0.5", "sleep", "1000")
     assert result.status == 124 and "before MPI_Init" in result.err and "--timeout" in result.err, result.report()
     assert launch("-n", "1", "sleep", "1000", env={"MPIEXEC_TIMEOUT": "1"}).status == 124
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_ranks_get_the_signal_and_may_save_their_work(start, number):
+    name = number.name.removeprefix("SIG")
+    script = f"trap 'sleep 2; echo saved; exit 3' {name}; sleep 1000 & echo waiting; while :; do wait; done"
+    job = start("-n", "2", "--oversubscribe", "sh", "-c", script)
+    assert [job.process.stdout.readline() for _ in range(2)] == ["waiting\n"] * 2
+    job.signal(number)
+    status, out, err = job.finish()
+    assert (status, out) == (128 + number, "saved\n" * 2), (status, out, err)
+    assert f"2 ranks still run after {number.name}" in err and err.endswith(f"ended by {number.name}; 2 ranks were ended with it\n")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT])
@@ -167,7 +197,8 @@ def test_running_out_of_memory_is_named(prefix, nothing_left, small_memory_group
     ("no-finalize", 1, r"rank 1 .* exited with status 0 after MPI_Init, but without MPI_Finalize"),
     ("without-init", 1, r"rank 1 .* exited with status 0 without calling MPI_Init, which other ranks wait in"),
     ("in-recv", 142, r"rank 1 .* signal 14 \(SIGALRM\) in MPI_Recv, rank 2, tag 7"),
-    ("after-finalize", 5, r"rank 1 .* exited with status 5"),
+    ("after-finalize", 5, r"rank 1 .* exited with status 5 after MPI_Finalize$"),
+    ("early", 5, r"rank 1 .* exited with status 5 after MPI_Finalize; 2 other ranks were"), # which wait for it
 ])
 def test_one_message_says_what_happened_to_an_mpi_rank(launch, compiled, way, status, message):
     result = launch("-n", "3", "--oversubscribe", compiled("end_badly"), way)
@@ -175,6 +206,17 @@ def test_one_message_says_what_happened_to_an_mpi_rank(launch, compiled, way, st
     said = [line for line in result.err.splitlines() if line.startswith("mpiexec: ")]
     assert len(said) == 1 and re.search(message, said[0]), result.report()
     assert result.out == ("last words" if way == "abort" else "")
+
+
+@pytest.mark.parametrize("way, status, message", [
+    ("late-exit", 5, r"rank 1 \(end_badly, pid \d+\) exited with status 5 after MPI_Finalize"),
+    ("late-kill", 137, r"rank 1 \(end_badly, pid \d+\) was ended by signal 9 \(SIGKILL\) after MPI_Finalize; likely cause: .*"),
+])
+def test_a_failure_after_finalize_does_not_end_the_others(launch, compiled, way, status, message):
+    # They still work, in MPI and after it, while rank 1 is gone.
+    result = launch("-n", "3", "--oversubscribe", compiled("end_badly"), way, "seen")
+    assert result.status == status and result.out == f"{way}\nresults\n" * 2, result.report()
+    assert re.fullmatch(f"mpiexec: {message}\n", result.err), result.report()
 
 
 def test_the_mpi_process_behind_a_wrapper_is_watched(launch, compiled):

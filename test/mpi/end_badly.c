@@ -32,10 +32,21 @@ int main(int count, char** arguments) {
       OK(MPI_Finalize());
       return 5;
     }
+    if (strncmp(way, "late-", 5) == 0 || strcmp(way, "early") == 0) {
+      OK(MPI_Finalize());
+      if (strcmp(way, "late-kill") == 0) raise(SIGKILL);
+      return 5;
+    }
   }
   if (count > 2) { // later, and to be seen
     sleep(1);
     puts(way);
+  }
+  if (strncmp(way, "late-", 5) == 0) {
+    OK(MPI_Finalize());
+    sleep(1);
+    puts("results");
+    return 0;
   }
   if (strcmp(way, "well") != 0 && (strcmp(way, "after-finalize") != 0 || rank == 0))
     OK(MPI_Recv(&word, 1, MPI_INT, (rank + 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE));

@@ -296,6 +296,17 @@ def test_a_signal_ends_all(started, number):
     assert result.status == 128 + number and f"ended by {number.name}; 4 ranks were ended with it" in result.err, result.report()
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ranks_of_all_machines_may_save_their_work(lab, prefix, number):
+    script = f"trap 'sleep 5; echo saved; exit' {number.name.removeprefix('SIG')}; sleep 77 & echo up; while :; do wait; done"
+    job = Started(lab, prefix, "--oversubscribe", "--hosts", "m1:1,m2:1", "sh", "-c", script)
+    for _ in range(2):
+        job.await_line("up")
+    os.kill(job.pids("bin/mpiexec --remote-shell")[0], number)
+    result = job.finish()
+    assert (result.status, result.out.count("saved")) == (128 + number, 2), result.report()
+
+
 def test_nothing_is_left_when_mpiexec_is_killed(started):
     os.kill(started.pids("bin/mpiexec --remote-shell")[0], signal.SIGKILL)
     assert started.finish().status == 128 + signal.SIGKILL
