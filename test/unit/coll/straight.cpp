@@ -99,10 +99,10 @@ void exchange_blocks(object::Communicator& c, const Perform& perform, bool gaps,
     auto all = numbers(size, gaps, [&](int from) { return count_of(from, root, most); });
     perform(gatherv_call(sent.of(root), all.blocks(), root, c), c);
     for (int from = 0; rank == root && from < size; ++from) expect(all, from, root, from);
-    auto dealt = numbers(size, gaps, [&](int to) { return count_of(root, to, most); });
+    auto scattered = numbers(size, gaps, [&](int to) { return count_of(root, to, most); });
     auto mine = numbers(1, gaps, [&](int) { return count_of(root, rank, most); });
-    for (int to = 0; rank == root && to < size; ++to) fill(dealt, root, to, to);
-    perform(scatterv_call(dealt.blocks(), mine.of(0), root, c), c);
+    for (int to = 0; rank == root && to < size; ++to) fill(scattered, root, to, to);
+    perform(scatterv_call(scattered.blocks(), mine.of(0), root, c), c);
     expect(mine, root, rank, 0);
   }
   auto own = numbers(1, gaps, [&](int) { return count_of(rank, 0, most); });
