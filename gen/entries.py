@@ -122,7 +122,7 @@ class EntryPoint:
         made = "".join(f", Made{{{name}, {null}}}" for name, null in self.entry.made())
         lines = [f"  {'MakingCall' if made else 'Call'} call({index}{made});"]
         if not self.entry.any_time:
-            lines.append("  NEAR_CHECK(call.enter());")
+            lines.append(f"  NEAR_CHECK(call.enter{'_in_child' if self.entry.in_children else ''}());")
         if self.entry.files:
             lines.append("  call.on_files();")
         return lines

@@ -19,6 +19,7 @@ class Entry:
 
         self.plain = listed("plain")
         self.any_time = listed("any_time")
+        self.in_children = listed("in_children")
         self.fast = listed("fast")
         self.fast_twice = listed("fast_twice")
         self.frees = listed("frees")

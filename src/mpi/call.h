@@ -40,6 +40,13 @@ public:
     return refuse();
   }
 
+  /// The same for a call that is also allowed in a child that was made by fork().
+  Result enter_in_child() const {
+    if (process.life == Life::running || process.forked) [[likely]]
+      return {};
+    return refuse();
+  }
+
   /// Sets the communicator whose error handler runs if this call fails. Kept as a handle, because the
   /// communicator may be freed during the call.
   void on(const object::Communicator& communicator) { object_ = communicator.handle; }

@@ -81,7 +81,7 @@ Result Call::refuse() {
   if (process.forked)
     return base::fail(
         MPI_ERR_OTHER,
-        "called in a child that was made by fork(): only the process that called MPI_Init may use MPI");
+        "called in a child that was made by fork(): only the process that called MPI_Init may do this");
   return base::fail(MPI_ERR_OTHER, "called {}",
                     process.life == Life::before ? "before MPI_Init" : "after MPI_Finalize");
 }
