@@ -196,7 +196,7 @@ int run_job(const Job& job, char** environment) {
 
   std::fflush(nullptr);
   JobDescription description{
-      job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_foreground_terminal(0), pids_to};
+      job, environment, segment.descriptor(), getpid(), getpgrp(), os::is_controlling_terminal(0), pids_to};
   os::Pid supervisor = 0;
   if (!os::fork_process(supervisor).ok()) return complain();
   if (supervisor == 0) {

@@ -122,7 +122,8 @@ base::Result Supervisor::connect(unsigned rank, os::Launch& launch, Piped& piped
     piped.input = command.input.several();
     if (piped.input) NEAR_TRY(input_.add(in_world, launch.input));
   }
-  // Only the terminal's foreground group may read from it.
+  // Only the terminal's foreground group may read from it. If the job is in the background, reading stops the whole group, as the
+  // user expects, so that the shell can continue it in the foreground.
   launch.own_group = !(launch.input == 0 && description_.terminal_input);
   launch.join_group = launch.own_group ? 0 : description_.front_end_group;
 

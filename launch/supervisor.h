@@ -40,7 +40,7 @@ struct JobDescription {
   int segment_descriptor;
   os::Pid front_end;       ///< the process that the user sees as mpiexec
   os::Pid front_end_group; ///< its process group
-  bool terminal_input;     ///< standard input is the terminal, with this job in the foreground
+  bool terminal_input;     ///< standard input is the terminal of the session
   int pids_to;             ///< a pipe for the process numbers of the ranks, once all have started
 };
 

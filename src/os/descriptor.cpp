@@ -201,6 +201,7 @@ Result open_null(int& descriptor) {
 }
 
 bool is_terminal(int descriptor) { return isatty(descriptor) == 1; }
+bool is_controlling_terminal(int descriptor) { return isatty(descriptor) == 1 && tcgetpgrp(descriptor) >= 0; }
 bool is_foreground_terminal(int descriptor) {
   return isatty(descriptor) == 1 && tcgetpgrp(descriptor) == getpgrp();
 }

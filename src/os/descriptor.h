@@ -91,5 +91,7 @@ Result open_null(int& descriptor);
 bool is_terminal(int descriptor);
 /// Whether it is a terminal and this process's group is in its foreground.
 bool is_foreground_terminal(int descriptor);
+/// Whether it is the terminal of this process's session, which controls its jobs.
+bool is_controlling_terminal(int descriptor);
 
 } // namespace near::os

@@ -5,6 +5,7 @@ import hashlib
 import os
 import pty
 import resource
+import select
 import subprocess
 import sys
 import termios
@@ -290,6 +291,36 @@ def test_a_prompt_appears_on_a_terminal(prefix):
     while b"hello you" not in text:
         text += os.read(master, 100)
     assert job.wait(30) == 0
+    os.close(master)
+
+
+def test_a_job_in_the_background_reads_from_the_terminal_once_it_is_in_the_foreground(prefix, tmp_path):
+    master, slave = pty.openpty()
+    script = tmp_path / "reads"
+    script.write_text("[ $NEAR_BOOT_RANK = 1 ] || { read name; echo hello $name; }\n")
+    shell = subprocess.Popen(["bash", "--norc", "--noprofile", "-i"], stdin=slave, stdout=slave, stderr=slave, start_new_session=True,
+                             env={**os.environ, "PS1": "$ "}, preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    os.close(slave)
+    seen = b""
+
+    def expect(text):
+        nonlocal seen
+        while text not in seen:
+            ready, _, _ = select.select([master], [], [], 30)
+            assert ready, seen
+            seen += os.read(master, 1000)
+        seen = seen.partition(text)[2]
+
+    os.write(master, f"{prefix}/bin/mpiexec -q --oversubscribe -n 2 sh {script} &\n".encode())
+    expect(b"[1] ")
+    os.write(master, b"until jobs | grep Stopped; do sleep 0.1; done; echo is-\\stopped\n")
+    expect(b"is-stopped")
+    os.write(master, b"fg\n")
+    expect(b"-n 2 sh")
+    os.write(master, b"you\n")
+    expect(b"hello you")
+    os.write(master, b"exit\n")
+    assert shell.wait(30) == 0
     os.close(master)
 
 
