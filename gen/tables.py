@@ -33,6 +33,8 @@ extern const Chapter chapters[chapter_count];
 
 /// The name for a state line's function number; "?" for a number out of range.
 inline const char* function_name(unsigned index) {{ return index <= function_count ? functions[index].name : "?"; }}
+/// Function::tells; false for a number out of range.
+inline bool function_tells(unsigned index) {{ return index <= function_count && functions[index].tells; }}
 
 }} // namespace near::surface
 """

@@ -44,7 +44,8 @@ std::string likely_cause(const Outcome& outcome) {
 
 std::string where(const Outcome& outcome, std::uint64_t now_ns) {
   if (!outcome.was_in_mpi || outcome.activity.function == 0) return "";
-  return " in " + segment::activity_text(outcome.activity, surface::function_name, now_ns);
+  return " in " +
+         segment::activity_text(outcome.activity, {surface::function_name, surface::function_tells}, now_ns);
 }
 
 std::string who(const Outcome& outcome) {

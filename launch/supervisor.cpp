@@ -348,7 +348,8 @@ void Supervisor::time_out() {
                                       : time_out_text(description_.job.command.timeout_s) + ":";
   outcome.text = base::format("{}\n{}", beginning,
                               segment::job_table(segment_, description_.segment_descriptor,
-                                                 surface::function_name, os::monotonic_ns(), pids, ranks));
+                                                 {surface::function_name, surface::function_tells},
+                                                 os::monotonic_ns(), pids, ranks));
   decide(std::move(outcome));
 }
 

@@ -25,7 +25,9 @@ int show(const segment::Segment& segment, int descriptor, std::int32_t launcher,
     std::printf("%s: %s, %u ready, %s\n%s", segment.name().c_str(),
                 base::counted(segment.job_size(), "rank").c_str(), segment.header().ready.load_relaxed(),
                 base::counted(segment.cores(), "processor").c_str(),
-                segment::job_table(segment, descriptor, surface::function_name, os::monotonic_ns()).c_str());
+                segment::job_table(segment, descriptor, {surface::function_name, surface::function_tells},
+                                   os::monotonic_ns())
+                    .c_str());
     if (!terminal && !once) std::puts("");
     std::fflush(stdout);
     if (once) return 0;

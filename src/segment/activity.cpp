@@ -64,13 +64,15 @@ Activity activity_of(const Segment& segment, std::uint32_t row) {
   return best;
 }
 
-std::string activity_text(const Activity& activity, FunctionName name, std::uint64_t now_ns) {
+std::string activity_text(const Activity& activity, const Functions& functions, std::uint64_t now_ns) {
   if (activity.function == 0) return "its own code";
-  const char* known = name != nullptr ? name(activity.function) : nullptr;
+  const char* known = functions.name != nullptr ? functions.name(activity.function) : nullptr;
   std::string text = known != nullptr ? known : base::format("MPI function {}", activity.function);
-  if (activity.peer >= 0) text += base::format(", rank {}", activity.peer);
-  if (activity.peer >= 0 && activity.tag >= 0) text += base::format(", tag {}", activity.tag);
-  if (activity.bytes > 0) text += ", " + bytes_text(activity.bytes);
+  if (functions.tells == nullptr || functions.tells(activity.function)) {
+    if (activity.peer >= 0) text += base::format(", rank {}", activity.peer);
+    if (activity.peer >= 0 && activity.tag >= 0) text += base::format(", tag {}", activity.tag);
+    if (activity.bytes > 0) text += ", " + bytes_text(activity.bytes);
+  }
   if (activity.since_ns != 0 && now_ns > activity.since_ns)
     text += base::format(", for {:.1f} s", static_cast<double>(now_ns - activity.since_ns) * 1e-9);
   return text;
@@ -87,8 +89,9 @@ const char* phase_name(Phase phase) {
   return "unknown";
 }
 
-std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
-                      std::span<const std::int32_t> pids, std::span<const unsigned> ranks) {
+std::string job_table(const Segment& segment, int descriptor, const Functions& functions,
+                      std::uint64_t now_ns, std::span<const std::int32_t> pids,
+                      std::span<const unsigned> ranks) {
   std::string table = base::format("{:>5} {:>8} {:<15} {:>10} {:>10} {:>11} {:>10}  {}\n", "rank", "pid",
                                    "phase", "calls", "messages", "sent", "unexpected", "doing");
   for (std::uint32_t row = 0; row < segment.job_size(); ++row) {
@@ -109,7 +112,7 @@ std::string job_table(const Segment& segment, int descriptor, FunctionName name,
         for (const Amount& amount : by_path) sent += amount;
       table += base::format(" {:>10} {:>10} {:>11} {:>10}  {}", activity.calls, sent.messages,
                             bytes_text(sent.bytes), segment.control(row).counters.unexpected.load_relaxed(),
-                            phase == Phase::ready ? activity_text(activity, name, now_ns) : "");
+                            phase == Phase::ready ? activity_text(activity, functions, now_ns) : "");
     }
     while (!table.empty() && table.back() == ' ') table.pop_back();
     table += '\n';

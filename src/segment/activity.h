@@ -23,8 +23,12 @@ struct Activity {
   bool consistent = true;
 };
 
-/// Converts a state line's function number to a name such as "MPI_Recv"; nullptr for unknown numbers.
-using FunctionName = const char* (*)(std::uint32_t function);
+/// What is known of functions by the numbers that state lines have; null: nothing.
+struct Functions {
+  const char* (*name)(std::uint32_t function) = nullptr; ///< such as "MPI_Recv"; nullptr for unknown numbers
+  /// Whether it writes its peer, tag and bytes into the state line; otherwise those of an earlier call are there.
+  bool (*tells)(std::uint32_t function) = nullptr;
+};
 
 /// Whether the process in `row` has a region that may be read.
 bool has_region(const Segment& segment, std::uint32_t row);
@@ -33,14 +37,15 @@ bool has_region(const Segment& segment, std::uint32_t row);
 Activity activity_of(const Segment& segment, std::uint32_t row);
 
 /// Describes an activity: "MPI_Recv from rank 1, tag 7, for 2.3 s", or "its own code". `now_ns` is CLOCK_MONOTONIC.
-std::string activity_text(const Activity& activity, FunctionName name, std::uint64_t now_ns);
+std::string activity_text(const Activity& activity, const Functions& functions, std::uint64_t now_ns);
 /// The name of a phase for display: "launched", "in MPI" and so on.
 const char* phase_name(Phase phase);
 
 /// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
 /// unexpected messages, activity. `descriptor` is the segment's. `pids` are the processes by rank, for
 /// callers that know them better than the rank table, which every process can write; 0: not started. `ranks` likewise.
-std::string job_table(const Segment& segment, int descriptor, FunctionName name, std::uint64_t now_ns,
-                      std::span<const std::int32_t> pids = {}, std::span<const unsigned> ranks = {});
+std::string job_table(const Segment& segment, int descriptor, const Functions& functions,
+                      std::uint64_t now_ns, std::span<const std::int32_t> pids = {},
+                      std::span<const unsigned> ranks = {});
 
 } // namespace near::segment

@@ -57,11 +57,11 @@ TEST(Attach, goes_by_what_it_checked) {
   ASSERT_TRUE(crafted.made());
   Segment seen;
   ASSERT_TRUE(seen.attach(crafted.descriptor(), false).ok());
-  const std::string before = job_table(seen, crafted.descriptor(), nullptr, 1);
+  const std::string before = job_table(seen, crafted.descriptor(), {}, 1);
   crafted.header().job_size = 0xffffffff;
   crafted.header().stride = 1ull << 62;
   crafted.header().rows = 0xffffffff;
-  EXPECT_EQ(job_table(seen, crafted.descriptor(), nullptr, 1), before);
+  EXPECT_EQ(job_table(seen, crafted.descriptor(), {}, 1), before);
   EXPECT_EQ(seen.far_region(Crafted::processes), seen.bytes());
 }
 

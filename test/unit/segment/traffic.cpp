@@ -63,7 +63,7 @@ TEST_F(TrafficOfOne, is_counted_by_receiver_and_path) {
   EXPECT_TRUE(is(513, Path::packet, 2, 2000) && is(513, Path::pipelined, 1, 1 << 20) &&
               is(513, Path::inlined, 0, 0));
   EXPECT_TRUE(is(999, Path::inlined, 3, 0) && is(999, Path::cma, 1, 5));
-  EXPECT_NE(job_table(segment, segment.descriptor(), nullptr, 0).find(" 8     1.0 MiB "), std::string::npos);
+  EXPECT_NE(job_table(segment, segment.descriptor(), {}, 0).find(" 8     1.0 MiB "), std::string::npos);
 }
 
 TEST_F(TrafficOfOne, is_read_without_making_pages) {
@@ -71,7 +71,7 @@ TEST_F(TrafficOfOne, is_read_without_making_pages) {
   send(Path::direct, 1, 1, 8);
   std::uint64_t before = bytes_that_exist();
   EXPECT_EQ(read().size(), 2u);
-  job_table(segment, segment.descriptor(), nullptr, 0);
+  job_table(segment, segment.descriptor(), {}, 0);
   EXPECT_EQ(bytes_that_exist(), before);
 }
 
