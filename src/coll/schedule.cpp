@@ -273,13 +273,22 @@ Result Schedule::run(Entry& entry) {
                                       object::Channel::collective));
   case Kind::copy: datatype::copy(entry.a, entry.b, std::min(entry.a.bytes(), entry.b.bytes())); return {};
   case Kind::reduce:
-    datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
+    if (entry.operation->builtin == datatype::Builtin::user)
+      reduce_recorded(entry);
+    else
+      datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
     return {};
   case Kind::started:
   case Kind::wait:
   case Kind::attempt: break;
   }
   return {};
+}
+
+/// What the progress engine calls must not end with an exception of the program: whatever call makes progress would end with it, with
+/// its request still posted. An operation of a recorded call that throws ends the process.
+void Schedule::reduce_recorded(const Entry& entry) noexcept {
+  datatype::reduce(*entry.operation, entry.a.address, entry.b.address, entry.a.count, *entry.a.type);
 }
 
 /// True when the message is no longer under way.

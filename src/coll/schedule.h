@@ -142,6 +142,7 @@ private:
   void attempt_next_early();
   void keep_type(Datatype* type);
   Result run(Entry& entry);
+  static void reduce_recorded(const Entry& entry) noexcept;
   Result started(Result result);
   bool finished(Entry& entry);
   void note(Result result);

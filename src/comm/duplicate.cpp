@@ -99,15 +99,28 @@ private:
 
 } // namespace
 
+namespace {
+
+/// copy_what_is_local(), whose callbacks may fail or throw: then `fresh` is discarded.
+Result copy_or_discard(Communicator& parent, const Info* hints, Communicator*& fresh) {
+  try {
+    const Result result = copy_what_is_local(parent, hints, *fresh);
+    if (!result.ok()) discard(fresh);
+    return result;
+  } catch (...) {
+    discard(fresh);
+    throw;
+  }
+}
+
+} // namespace
+
 Result duplicate(Communicator& parent, const Info* hints, Communicator*& made) {
   std::uint64_t context = 0;
   NEAR_TRY(agree_on_context(parent, context));
   Communicator* fresh = nullptr;
   NEAR_TRY(build_like(parent, context, fresh));
-  if (Result result = copy_what_is_local(parent, hints, *fresh); !result.ok()) {
-    discard(fresh);
-    return result;
-  }
+  NEAR_TRY(copy_or_discard(parent, hints, fresh));
   made = fresh;
   return {};
 }
@@ -116,7 +129,8 @@ Result start_duplicate(Communicator& parent, const Info* hints, Communicator*& m
   Communicator* fresh = nullptr;
   NEAR_TRY(build_like(parent, 0, fresh));
   // The callbacks come first: if one fails, nothing has been started.
-  Result result = copy_what_is_local(parent, hints, *fresh);
+  NEAR_TRY(copy_or_discard(parent, hints, fresh));
+  Result result;
   Communicator* local = parent.is_inter() ? local_communicator(parent) : &parent;
   if (local == nullptr) result = base::fail(MPI_ERR_NO_MEM, "no memory for another communicator");
   if (result.ok())

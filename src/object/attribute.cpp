@@ -118,9 +118,14 @@ Result AttributeSet::run_delete(Object& owner, int key) {
   AttributeKey* about = find_live(key);
   if (about->remove == null_function) return {};
   entry->leaving = true;
-  int returned = call_delete(*about, owner, entry->value);
-  entry = find(key);
-  entry->leaving = false;
+  int returned = 0;
+  try {
+    returned = call_delete(*about, owner, entry->value);
+  } catch (...) { // of the program
+    find(key)->leaving = false;
+    throw;
+  }
+  find(key)->leaving = false;
   if (returned != MPI_SUCCESS) return callback_failed("delete", key, returned);
   return {};
 }

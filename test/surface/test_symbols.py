@@ -35,13 +35,13 @@ def test_programs_record_no_version_of_a_symbol(library, compile_c):
     assert names and all("@" not in name for name in names), names
 
 
-def test_the_library_needs_nothing_but_the_c_library(library, request):
+def test_the_library_needs_nothing_but_the_c_library_and_the_unwinder(library, request):
     if request.config.getoption("--cflags"):
         return  # a sanitizer brings its own runtime
     result = harness.run(["readelf", "-d", library])
     needed = set(re.findall(r"NEEDED.*\[(.*?)\]", result.out))
     assert {name.partition(".")[0] for name in needed} <= {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64",
-                                                           "libdl", "libpthread", "librt"}, needed
+                                                           "libdl", "libpthread", "librt", "libgcc_s"}, needed
     assert "[libmpi_abi.so.1]" in result.out
 
 
