@@ -17,8 +17,10 @@ namespace {
 
 /// An agent kills its ranks after 3 s; one that has not ended then does not answer.
 constexpr std::uint64_t agents_until_kill_ns = 4 * os::second_ns;
-/// The same for ranks that react to a signal of the user: supervisor.cpp gives them 30 s.
-constexpr std::uint64_t agents_until_kill_by_request_ns = agents_until_kill_ns + 30 * os::second_ns;
+/// The same for ranks that react to a signal of the user: supervisor.cpp gives them 25 s.
+constexpr std::uint64_t agents_until_kill_by_request_ns = agents_until_kill_ns + 25 * os::second_ns;
+/// As in supervisor.cpp.
+constexpr std::uint64_t until_repeated_ns = os::second_ns / 2;
 /// How long after the end of an interrupted job output that nobody reads is dropped.
 constexpr std::uint64_t until_given_up_ns = 2 * os::second_ns;
 
@@ -57,6 +59,9 @@ void JobOfMachines::pass_on(int signal) {
 }
 
 void JobOfMachines::interrupt(int signal) {
+  const std::uint64_t now = os::monotonic_ns();
+  if (interrupted_by_ != 0 && now - interrupted_ns_ < until_repeated_ns) return;
+  interrupted_ns_ = now;
   if (state_ == State::ending || state_ == State::draining) {
     // The second interrupt: agents kill at once, and output that nobody reads is dropped.
     for (const unsigned part : parts_)

@@ -60,10 +60,16 @@ std::string names_of(const std::vector<os::Pid>& processes) {
 
 } // namespace
 
-/// Says why the job has not ended although its ranks have, or although it was asked to end; and which processes are ended because they
-/// took too long.
+/// Says why the job has not ended although a rank has failed after MPI_Finalize, or all ranks have ended, or it was asked to end; and
+/// which processes are ended because they took too long.
 void Supervisor::say_who_lingers() {
   if (no_children_ || description_.job.command.quiet) return;
+  if (state_ == State::running && late_.reason != Reason::none && living_ > 0) {
+    std::string sentence = outcome_text(report_of(late_, 0, 0, os::monotonic_ns()));
+    const auto end = sentence.find_first_of(";\n");
+    output_.say(base::format("{}; the other ranks go on\n", sentence.substr(0, end)));
+    return;
+  }
   if (state_ == State::terminating && living_ > 0) {
     output_.say(
         base::format("mpiexec: note: {} still {} after {}, which {} handle or ignore; a second signal "
@@ -71,12 +77,15 @@ void Supervisor::say_who_lingers() {
                      base::counted(living_, "rank"), living_ == 1 ? "runs" : "run",
                      os::signal_name(outcome_.signal), living_ == 1 ? "it may" : "they may"));
   } else if (state_ == State::ending && !decided()) {
+    const std::string names = names_of(os::descendants_of(getpid()));
+    if (names.empty()) return;
+    const auto& part = description_.job.part;
     const bool ends_now = !timers_.is_set(Timer::terminate);
-    output_.say(base::format("mpiexec: note: all ranks have ended; {}: {}{}\n",
+    output_.say(base::format("mpiexec: note: all ranks{} have ended; {}: {}{}\n",
+                             part.machines > 1 ? base::format(" on {}", os::machine_name()) : std::string(),
                              ends_now ? "ending the processes that they left running"
                                       : "waiting up to 10 s for processes that they started",
-                             names_of(os::descendants_of(getpid())),
-                             ends_now ? ". Let the program wait for what it starts" : ""));
+                             names, ends_now ? ". Let the program wait for what it starts" : ""));
   }
 }
 

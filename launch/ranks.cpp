@@ -22,8 +22,12 @@ constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // would show that the job is an MPI program. After that, it counts as a background process, which nobody
 // waits for.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
-// After an interrupt that has ended all ranks, what is left gets SIGTERM, and SIGKILL after this time.
+// After a request to end that has ended all ranks, what is left gets SIGKILL after this time.
 constexpr std::uint64_t until_rest_is_killed_ns = 400'000'000;
+// How long the end of a rank by Ctrl-C waits for mpiexec's own signal, which says why.
+constexpr std::uint64_t until_interrupted_ns = 100'000'000;
+// After this time it is said that a rank has failed after MPI_Finalize, and that the others go on.
+constexpr std::uint64_t until_late_is_said_ns = 1'000'000'000;
 // How long to wait when no process is left although the rank table says that some ranks continue.
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // How many endings of children that matched no rank are remembered: that of the MPI process of a wrapper
@@ -60,6 +64,11 @@ void Supervisor::poll_rank(unsigned rank) {
   if (!at.aborting && !at.ended && abort_of(segment_.entry(rank)) != segment::Abort::none) {
     at.aborting = true;
     decide(outcome_of(rank, {at.pid, 0}), abort_grace_ns);
+    if (state_ == State::terminating && outcome_.reason == Reason::interrupted) {
+      // It has done what it wanted to do; the others need not be waited for.
+      kill_all(SIGTERM);
+      timers_.advance(Timer::kill, os::monotonic_ns() + until_rest_is_killed_ns);
+    }
   }
 }
 
@@ -69,6 +78,7 @@ void Supervisor::collect_endings() {
 }
 
 void Supervisor::reap() {
+  const unsigned was_living = living_;
   collect_endings();
   while (!endings_.empty()) {
     os::Ending ending = endings_.front();
@@ -95,12 +105,8 @@ void Supervisor::reap() {
       if (!no_children_) wait_for_left_processes();
     }
   }
-  if (state_ == State::terminating && living_ == 0 && outcome_.reason == Reason::interrupted &&
-      !std::exchange(rest_asked_, true)) {
-    // What does not react to an interrupt, such as a background process of a shell.
-    kill_all(SIGTERM);
+  if (state_ == State::terminating && was_living > 0 && living_ == 0)
     timers_.advance(Timer::kill, os::monotonic_ns() + until_rest_is_killed_ns);
-  }
   if (no_children_ && state_ != State::running && state_ != State::draining) enter(State::draining);
 }
 
@@ -118,7 +124,10 @@ bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
 void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto& at = ranks_[rank];
   poll_rank(rank);
-  bool may_have_left = ending.raw == 0 && ending.pid == at.pid && at.awaits == Rank::Awaits::started;
+  // A shell ends at once if it is asked to, while its program may save its work.
+  const bool asked = state_ == State::terminating && outcome_.reason == Reason::interrupted;
+  bool may_have_left =
+      (ending.raw == 0 || asked) && ending.pid == at.pid && at.awaits == Rank::Awaits::started;
   if (may_have_left && phase_of(rank) == segment::Phase::launched && has_left_processes(rank)) {
     at.awaits = Rank::Awaits::left;
     timers_.set(Timer::left, os::monotonic_ns() + left_grace_ns, rank);
@@ -146,9 +155,13 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   if (phase == segment::Phase::ready || (outcome.reason != Reason::none && !outcome.late))
     mark_dead(rank, ending.raw);
   if (outcome.late && !decided()) {
+    if (late_.reason == Reason::none) timers_.set(Timer::linger, os::monotonic_ns() + until_late_is_said_ns);
     if (weight(outcome) > weight(late_)) late_ = std::move(outcome);
   } else if (outcome.reason != Reason::none) {
-    decide(std::move(outcome));
+    const int signal = ending.signal();
+    const bool by_terminal = outcome.reason == Reason::signalled && description_.terminal_input &&
+                             (signal == SIGINT || signal == SIGQUIT);
+    decide(std::move(outcome), by_terminal ? until_interrupted_ns : 0);
   }
   // The rank that called MPI_Abort has flushed its output, so there is no reason to wait longer.
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());

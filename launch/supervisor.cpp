@@ -16,7 +16,10 @@ namespace {
 // something, short enough that everything ends within a second.
 constexpr std::uint64_t until_kill_ns = 400 * os::millisecond_ns;
 // A user or a batch system that asks the job to end waits for a rank that saves its work, or asks again.
-constexpr std::uint64_t until_kill_by_request_ns = 30 * os::second_ns;
+// Batch systems often wait for 30 s themselves.
+constexpr std::uint64_t until_kill_by_request_ns = 25 * os::second_ns;
+// Within this time the same request may come twice: `timeout` signals mpiexec, and then its whole group.
+constexpr std::uint64_t until_repeated_ns = 500 * os::millisecond_ns;
 // What ranks leave running when they have all succeeded, a compression of results for example, may take this long.
 constexpr std::uint64_t until_left_end_ns = 10 * os::second_ns;
 constexpr std::uint64_t until_lingering_is_said_ns = os::second_ns;
@@ -128,7 +131,10 @@ void Supervisor::enter(State next) {
   case State::ending: break;
   case State::terminating: {
     const bool asked = outcome_.reason == Reason::interrupted;
-    kill_all(asked ? outcome_.signal : SIGTERM);
+    if (asked)
+      ask_all(outcome_.signal);
+    else
+      kill_all(SIGTERM);
     kill_all(SIGCONT); // a stopped process would not receive the signal
     const std::uint64_t now = os::monotonic_ns();
     timers_.set(Timer::kill, now + (asked ? until_kill_by_request_ns : until_kill_ns));
@@ -154,6 +160,8 @@ void Supervisor::enter(State next) {
 void Supervisor::wait_for_left_processes() {
   const std::uint64_t now = os::monotonic_ns();
   timers_.cancel(Timer::time_out);
+  // Processes that cannot be found cannot be waited for.
+  if (!os::processes_are_listed()) return timers_.set(Timer::terminate, now);
   timers_.set(Timer::linger, now + until_lingering_is_said_ns);
   timers_.set(Timer::terminate, now + until_left_end_ns);
 }
@@ -230,17 +238,32 @@ void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
   timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
 }
 
-void Supervisor::kill_all(int signal) {
+std::vector<os::Pid> Supervisor::living() const {
   std::vector<os::Pid> known;
   for (const auto& rank : ranks_)
     if (rank.pid > 0 && !rank.ended) known.push_back(rank.pid);
+  return known;
+}
+
+void Supervisor::kill_all(int signal) {
   // Without /proc only the ranks and their process groups can be found; then only these are ended.
-  out_of_reach_ = os::signal_descendants(signal, known) == 0 && !os::processes_are_listed();
+  out_of_reach_ = os::signal_descendants(signal, living()) == 0 && !os::processes_are_listed();
+}
+
+void Supervisor::ask_all(int signal) {
+  out_of_reach_ = os::ask_descendants(signal, living()) == 0 && !os::processes_are_listed();
 }
 
 void Supervisor::interrupt(int signal) {
   std::uint64_t now = os::monotonic_ns();
-  if (state_ != State::running) {
+  if (interrupted_ns_ != 0 && now - interrupted_ns_ < until_repeated_ns) return;
+  interrupted_ns_ = now;
+  // What ranks have left running.
+  if (state_ == State::ending && living_ == 0 && !decided()) return timers_.advance(Timer::terminate, now);
+  // On a terminal, a rank in mpiexec's group gets the signal, too, and its end may be seen first.
+  const bool seen_first =
+      state_ == State::ending && outcome_.reason == Reason::signalled && outcome_.ending.signal() == signal;
+  if (state_ != State::running && !seen_first) {
     // The second interrupt: kill immediately.
     if (state_ != State::draining) enter(State::killing);
     drop_output_ = false;

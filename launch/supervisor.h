@@ -119,6 +119,8 @@ private:
   bool is_final() const { return state_ >= State::terminating; }
   void enter(State next);
   void kill_all(int signal);
+  void ask_all(int signal);
+  std::vector<os::Pid> living() const;
   bool finished();
   void report_outcome();
   void report_exit_codes();
@@ -186,9 +188,9 @@ private:
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
   bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
-  bool failure_told_ = false; ///< the agent knows that this part of the job ends
-  bool any_ended_ = false;    ///< a rank has
-  bool rest_asked_ = false; ///< after an interrupt that has ended all ranks: so have been the other processes
+  bool failure_told_ = false;        ///< the agent knows that this part of the job ends
+  bool any_ended_ = false;           ///< a rank has
+  std::uint64_t interrupted_ns_ = 0; ///< when a user or a batch system asked the job to end; 0: not
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()
   bool drop_output_ = false;  ///< do not wait for a reader of the remaining output

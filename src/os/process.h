@@ -100,6 +100,8 @@ bool descends_from(Pid pid, Pid root);
 /// signals those of `known` that are children of this process, and their process groups. Before a signal that ends them,
 /// lowers the priority of these children: hundreds that compute would keep this process from the processors for seconds.
 std::size_t signal_descendants(int signal, std::span<const Pid> known);
+/// The same for a signal that asks them to end: those that ignore it get SIGTERM instead, and priorities stay as they are.
+std::size_t ask_descendants(int signal, std::span<const Pid> known);
 
 /// Asks the launcher `pid` to check the rank table (boot/boot.h), by a signal that other programs ignore.
 void send_notice_signal(Pid pid);

@@ -186,24 +186,51 @@ bool is_child(Pid pid) {
   return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
 }
 
-} // namespace
-
-std::size_t signal_descendants(int number, std::span<const Pid> known) {
-  constexpr int lowest_priority = 19;
+std::vector<Pid> children_of(std::span<const Pid> known) {
   std::vector<Pid> children;
   std::copy_if(known.begin(), known.end(), std::back_inserter(children), is_child);
-  if (number == SIGTERM || number == SIGKILL)
-    for (Pid pid : children) setpriority(PRIO_PROCESS, static_cast<id_t>(pid), lowest_priority);
+  return children;
+}
+
+/// Whether the process ignores the signal, as what a shell has put into the background ignores SIGINT.
+bool ignores(Pid pid, int number) {
+  constexpr std::string_view name = "\nSigIgn:\t";
+  const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");
+  const auto line = status.find(name);
+  if (line == std::string::npos) return false;
+  std::uint64_t mask = 0;
+  std::from_chars(status.data() + line + name.size(), status.data() + status.size(), mask, 16);
+  return (mask >> (number - 1) & 1) != 0;
+}
+
+/// Sends each process the signal that `signal_of(pid)` returns.
+template <class SignalOf>
+std::size_t signal_each(const std::vector<Pid>& children, SignalOf signal_of) {
   if (!processes_are_listed()) {
     for (Pid pid : children) {
-      if (getpgid(pid) == pid) kill(-pid, number);
-      kill(pid, number);
+      if (getpgid(pid) == pid) kill(-pid, signal_of(pid));
+      kill(pid, signal_of(pid));
     }
     return children.size();
   }
   auto all = descendants_of(getpid());
-  for (Pid pid : all) kill(pid, number);
+  for (Pid pid : all) kill(pid, signal_of(pid));
   return all.size();
+}
+
+} // namespace
+
+std::size_t signal_descendants(int number, std::span<const Pid> known) {
+  constexpr int lowest_priority = 19;
+  const auto children = children_of(known);
+  if (number == SIGTERM || number == SIGKILL)
+    for (Pid pid : children) setpriority(PRIO_PROCESS, static_cast<id_t>(pid), lowest_priority);
+  return signal_each(children, [number](Pid) { return number; });
+}
+
+std::size_t ask_descendants(int number, std::span<const Pid> known) {
+  return signal_each(children_of(known),
+                     [number](Pid pid) { return ignores(pid, number) ? SIGTERM : number; });
 }
 
 // A process that does not expect SIGURG ignores it. That matters if the number belongs to another process

@@ -5,6 +5,9 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+static volatile sig_atomic_t asked = 0;
+static void ask(int number) { asked = number; }
+
 int main(int count, char** arguments) {
   const char* way = count > 1 ? arguments[1] : "well";
   if (strcmp(way, "without-init") == 0 && strcmp(getenv("NEAR_BOOT_RANK"), "1") == 0) return 0;
@@ -37,6 +40,18 @@ int main(int count, char** arguments) {
       if (strcmp(way, "late-kill") == 0) raise(SIGKILL);
       return 5;
     }
+  }
+  if (strcmp(way, "saves") == 0) {
+    signal(SIGTERM, ask);
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    puts("waiting");
+    fflush(stdout);
+    while (!asked) usleep(1000);
+    OK(MPI_Barrier(MPI_COMM_WORLD)); // all save together
+    sleep(2);
+    puts("saved");
+    OK(MPI_Finalize());
+    return 0;
   }
   if (count > 2) { // later, and to be seen
     sleep(1);
