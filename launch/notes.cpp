@@ -70,7 +70,7 @@ void Supervisor::say_who_lingers() {
     output_.say(base::format("{}; the other ranks go on\n", sentence.substr(0, end)));
     return;
   }
-  if (state_ == State::terminating && living_ > 0) {
+  if (state_ == State::terminating && outcome_.reason == Reason::interrupted && living_ > 0) {
     output_.say(
         base::format("mpiexec: note: {} still {} after {}, which {} handle or ignore; a second signal "
                      "ends everything at once\n",

@@ -57,9 +57,8 @@ public:
     return rank < use_.size() ? rank : rank - use_.size();
   }
 
-  MPI_Count stride() const {
-    return stride_of(call_, bytes_, use_.size());
-  } // walks the counts of a reduce_scatter
+  /// Walks the counts of a reduce_scatter.
+  MPI_Count stride() const { return stride_of(call_, bytes_, use_.size()); }
 
   void combine(const std::byte* first, const std::byte* second, std::byte* to, MPI_Count bytes) const {
     Datatype& type = *call_.send.type;
