@@ -135,8 +135,7 @@ std::string Supervisor::stall_text(std::uint64_t& since) {
 }
 
 void Supervisor::check_stall() {
-  const bool failed = late_.reason != Reason::none;
-  if (state_ != State::running || ((stall_said_ || description_.job.command.quiet) && !failed)) return;
+  if (stall_said_ || description_.job.command.quiet || state_ != State::running) return;
   if (description_.job.part.machines > 1) return; // what ranks elsewhere do is not known here
   std::uint64_t since = 0;
   auto text = stall_text(since);
@@ -146,7 +145,6 @@ void Supervisor::check_stall() {
   }
   if (!stall_.lasts(since, os::monotonic_ns(), patience_ns)) return;
   stall_said_ = true;
-  if (failed) return decide(std::move(late_)); // which is why they wait
   output_.say(base::format("mpiexec: note: {}; `near top --job {}` shows every rank\n", text,
                            description_.front_end));
 }

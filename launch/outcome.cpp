@@ -59,9 +59,8 @@ std::string sentence(const Outcome& outcome, std::uint64_t now_ns) {
   case Reason::elsewhere: return "";
   case Reason::signalled: {
     auto cause = likely_cause(outcome);
-    return base::format("{} was ended by signal {} ({}){}{}{}{}", who(outcome), outcome.ending.signal(),
+    return base::format("{} was ended by signal {} ({}){}{}{}", who(outcome), outcome.ending.signal(),
                         os::signal_name(outcome.ending.signal()), where(outcome, now_ns),
-                        outcome.late ? " after MPI_Finalize" : "",
                         cause.empty() ? "" : "; likely cause: ", cause);
   }
   case Reason::failed: {

@@ -40,7 +40,7 @@ struct Outcome {
   bool was_in_mpi = false; ///< the rank had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  /// For `signalled` and `failed`: the rank had called MPI_Finalize, so the others go on unless they wait for it.
+  /// For `failed`: the rank had called MPI_Finalize, so the others go on once they have.
   bool late = false;
   /// For `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did.
   std::string text;

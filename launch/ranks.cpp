@@ -26,8 +26,10 @@ constexpr std::uint64_t left_grace_ns = 2'000'000'000;
 constexpr std::uint64_t until_rest_is_killed_ns = 400'000'000;
 // How long the end of a rank by Ctrl-C waits for mpiexec's own signal, which says why.
 constexpr std::uint64_t until_interrupted_ns = 100'000'000;
-// After this time it is said that a rank has failed after MPI_Finalize, and that the others go on.
-constexpr std::uint64_t until_late_is_said_ns = 1'000'000'000;
+// A rank has failed after MPI_Finalize: until then the others must have called it as well.
+constexpr std::uint64_t until_all_have_finalized_ns = 200'000'000;
+// After that it is said that the others go on.
+constexpr std::uint64_t until_late_is_said_ns = 800'000'000;
 // How long to wait when no process is left although the rank table says that some ranks continue.
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
 // How many endings of children that matched no rank are remembered: that of the MPI process of a wrapper
@@ -155,7 +157,8 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   if (phase == segment::Phase::ready || (outcome.reason != Reason::none && !outcome.late))
     mark_dead(rank, ending.raw);
   if (outcome.late && !decided()) {
-    if (late_.reason == Reason::none) timers_.set(Timer::linger, os::monotonic_ns() + until_late_is_said_ns);
+    if (late_.reason == Reason::none)
+      timers_.set(Timer::late, os::monotonic_ns() + until_all_have_finalized_ns);
     if (weight(outcome) > weight(late_)) late_ = std::move(outcome);
   } else if (outcome.reason != Reason::none) {
     const int signal = ending.signal();
@@ -165,6 +168,15 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   }
   // The rank that called MPI_Abort has flushed its output, so there is no reason to wait longer.
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());
+}
+
+/// Ends the job after a failure that came after MPI_Finalize, unless all other ranks have called that, too: they may write results,
+/// but no rank waits for the one that has failed.
+void Supervisor::decide_on_late_failure() {
+  if (late_.reason == Reason::none || state_ != State::running) return;
+  for (unsigned rank = 0; rank < ranks_.size(); ++rank)
+    if (!ranks_[rank].ended && phase_of(rank) != segment::Phase::finalized) return decide(std::move(late_));
+  timers_.set(Timer::linger, os::monotonic_ns() + until_late_is_said_ns);
 }
 
 /// The phase of the rank. The value in the rank table is believed only if it can follow the previous one.
@@ -202,8 +214,6 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
   outcome.was_in_mpi = has_region(rank);
   if (outcome.was_in_mpi) outcome.activity = segment::activity_of(segment_, rank);
   auto phase = phase_of(rank);
-  // Whether ranks of other machines wait for this one is not known here.
-  const bool may_be_late = phase == segment::Phase::finalized && job.part.machines == 1;
   auto& entry = segment_.entry(rank);
   if (auto how = abort_of(entry); how != segment::Abort::none) {
     outcome.reason = Reason::aborted;
@@ -214,10 +224,10 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
     outcome.reason = Reason::signalled;
     auto now = os::read_memory_kills();
     outcome.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
-    outcome.late = may_be_late;
   } else if (ending.status() != 0) {
     outcome.reason = Reason::failed;
-    outcome.late = may_be_late;
+    // Whether ranks of other machines have called it is not known here.
+    outcome.late = phase == segment::Phase::finalized && job.part.machines == 1;
   } else if (phase == segment::Phase::ready) {
     outcome.reason = Reason::unfinalized;
     outcome.status = 1;

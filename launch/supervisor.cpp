@@ -114,6 +114,7 @@ void Supervisor::on_timer(Timers::Due due, std::uint64_t now_ns) {
     break;
   case Timer::foreign: check_foreign_libraries(now_ns); break;
   case Timer::time_out: time_out(); break;
+  case Timer::late: decide_on_late_failure(); break;
   case Timer::linger: say_who_lingers(); break;
   case Timer::terminate:
     if (!decided()) say_who_lingers();

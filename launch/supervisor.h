@@ -141,6 +141,7 @@ private:
   void check_missing_init();
   void check_lost_ranks(std::uint64_t now_ns);
   void decide_on_lost_ranks();
+  void decide_on_late_failure();
 
   // wrappers.cpp: MPI processes that are not the ones that were started
   const os::Ending* known_ending_of_mpi_process(unsigned rank);
@@ -182,7 +183,7 @@ private:
   std::vector<int> to_forward_; ///< signals for the ranks that came meanwhile
   Timers timers_;
   Outcome outcome_;
-  /// Of a rank that failed after MPI_Finalize: the job's once all ranks have ended, or wait for one.
+  /// Of a rank that failed after MPI_Finalize: the job's once all ranks have ended.
   Outcome late_;
   unsigned living_ = 0;
   unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it

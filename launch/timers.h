@@ -15,6 +15,7 @@ enum class Timer {
   devices,   ///< find the machine's NICs and GPUs
   foreign,   ///< check whether ranks have loaded the library of another MPI
   time_out,  ///< --timeout
+  late,      ///< a rank has failed after MPI_Finalize: the others should have called that
   linger,    ///< say who keeps the job from ending
   terminate, ///< send SIGTERM to all processes
   kill,      ///< send SIGKILL to all processes

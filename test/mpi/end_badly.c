@@ -35,9 +35,8 @@ int main(int count, char** arguments) {
       OK(MPI_Finalize());
       return 5;
     }
-    if (strncmp(way, "late-", 5) == 0 || strcmp(way, "early") == 0) {
+    if (strcmp(way, "late") == 0 || strcmp(way, "early") == 0) {
       OK(MPI_Finalize());
-      if (strcmp(way, "late-kill") == 0) raise(SIGKILL);
       return 5;
     }
   }
@@ -57,9 +56,9 @@ int main(int count, char** arguments) {
     sleep(1);
     puts(way);
   }
-  if (strncmp(way, "late-", 5) == 0) {
+  if (strcmp(way, "late") == 0) {
     OK(MPI_Finalize());
-    sleep(1);
+    sleep(2);
     puts("results");
     return 0;
   }

@@ -54,7 +54,7 @@ public:
   std::string read() const {
     Segment seen;
     if (!seen.attach(descriptor(), false).ok()) return {};
-    std::string text = seen.name() + '\n' + job_table(seen, descriptor(), nullptr, 1);
+    std::string text = seen.name() + '\n' + job_table(seen, descriptor(), {}, 1);
     std::uint64_t sum = 0;
     Machine machine;
     if (find_machine(seen, machine)) {
