@@ -102,7 +102,7 @@ private:
   bool decided_ = false;
   OutcomeReport outcome_;
   int interrupted_by_ = 0; ///< the signal that a user or a batch system has sent to mpiexec; 0: none
-  std::uint64_t interrupted_ns_ = 0;
+  std::uint64_t interrupted_ns_ = 0; ///< when
   bool printed_ = false;
   bool timed_out_ = false;
   bool drop_output_ = false;

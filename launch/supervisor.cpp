@@ -15,8 +15,8 @@ namespace {
 // SIGTERM follows the first failure at once, SIGKILL after this time: long enough for a handler that saves
 // something, short enough that everything ends within a second.
 constexpr std::uint64_t until_kill_ns = 400 * os::millisecond_ns;
-// A user or a batch system that asks the job to end waits for a rank that saves its work, or asks again.
-// Batch systems often wait for 30 s themselves.
+// So long have ranks to save their work if a user or a batch system asks the job to end, and does not ask again. Batch systems often
+// kill the job after 30 s.
 constexpr std::uint64_t until_kill_by_request_ns = 25 * os::second_ns;
 // Within this time the same request may come twice: `timeout` signals mpiexec, and then its whole group.
 constexpr std::uint64_t until_repeated_ns = 500 * os::millisecond_ns;
@@ -239,7 +239,7 @@ void Supervisor::decide(Outcome outcome, std::uint64_t grace_ns) {
   timers_.set(Timer::terminate, os::monotonic_ns() + grace_ns);
 }
 
-std::vector<os::Pid> Supervisor::living() const {
+std::vector<os::Pid> Supervisor::living_pids() const {
   std::vector<os::Pid> known;
   for (const auto& rank : ranks_)
     if (rank.pid > 0 && !rank.ended) known.push_back(rank.pid);
@@ -248,11 +248,11 @@ std::vector<os::Pid> Supervisor::living() const {
 
 void Supervisor::kill_all(int signal) {
   // Without /proc only the ranks and their process groups can be found; then only these are ended.
-  out_of_reach_ = os::signal_descendants(signal, living()) == 0 && !os::processes_are_listed();
+  out_of_reach_ = os::signal_descendants(signal, living_pids()) == 0 && !os::processes_are_listed();
 }
 
 void Supervisor::ask_all(int signal) {
-  out_of_reach_ = os::ask_descendants(signal, living()) == 0 && !os::processes_are_listed();
+  out_of_reach_ = os::ask_descendants(signal, living_pids()) == 0 && !os::processes_are_listed();
 }
 
 void Supervisor::interrupt(int signal) {

@@ -53,11 +53,11 @@ public:
 private:
   /// The states of the job. The picture above shows the transitions, which enter() makes.
   enum class State {
-    running,     ///< ranks run, and nothing has ended the job
-    ending,      ///< all ranks have ended, or the end is decided; SIGTERM is planned if any process is left
-    terminating, ///< SIGTERM was sent: how a rank ends from now on no longer matters
-    killing,     ///< SIGKILL is sent until no process is left
-    draining,    ///< no process is left; the rest of the output is written
+    running, ///< ranks run, and nothing has ended the job
+    ending,  ///< all ranks have ended, or the end is decided; SIGTERM is planned if any process is left
+    terminating, ///< SIGTERM, or the signal of a request to end, was sent: how a rank ends from now on no longer matters
+    killing,  ///< SIGKILL is sent until no process is left
+    draining, ///< no process is left; the rest of the output is written
   };
 
   struct Rank {
@@ -120,7 +120,7 @@ private:
   void enter(State next);
   void kill_all(int signal);
   void ask_all(int signal);
-  std::vector<os::Pid> living() const;
+  std::vector<os::Pid> living_pids() const;
   bool finished();
   void report_outcome();
   void report_exit_codes();
