@@ -33,18 +33,6 @@ int count_nodes(const std::vector<AreaMember>& members) {
 
 } // namespace
 
-Description describe(const Call& call, MPI_Count bytes) {
-  Description made;
-  made.collective = static_cast<std::uint8_t>(call.collective);
-  made.root = has_root(call.collective) ? call.root : -1;
-  made.bytes = static_cast<std::uint64_t>(bytes);
-  if (call.operation != nullptr) {
-    made.operation = static_cast<std::uint8_t>(call.operation->builtin);
-    made.element = static_cast<std::uint8_t>(call.send.type->basic);
-  }
-  return made;
-}
-
 bool publishes(const Call& call, int rank) {
   switch (call.collective) {
   case Collective::broadcast:

@@ -30,6 +30,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -54,7 +55,17 @@ struct Description {
            operation == other.operation && element == other.element;
   }
 };
-Description describe(const Call& call, MPI_Count bytes);
+inline Description describe(const Call& call, MPI_Count bytes) {
+  Description made;
+  made.collective = static_cast<std::uint8_t>(call.collective);
+  made.root = has_root(call.collective) ? call.root : -1;
+  made.bytes = static_cast<std::uint64_t>(bytes);
+  if (call.operation != nullptr) {
+    made.operation = static_cast<std::uint8_t>(call.operation->builtin);
+    made.element = static_cast<std::uint8_t>(call.send.type->basic);
+  }
+  return made;
+}
 /// Whether a rank publishes an entry in a call of one chunk.
 bool publishes(const Call& call, int rank);
 /// The ranks that a rank reads in a call of one chunk, possibly including itself: from first to before end.
@@ -285,10 +296,17 @@ public:
   /// The last call of a collective whose buffers have no gaps: what its choice depends on, and whether its algorithm has a
   /// straight form (straight.h). With blocks of different sizes (straight_parts.cpp), `bytes` is 0, and gaps do not matter.
   struct LastChoice {
+    /// Compared as one word.
+    struct Kind {
+      datatype::Builtin operation = datatype::Builtin::user; ///< user: any of the program, or none
+      bool in_place = false, recorded = false;
+      Reading reading = Reading::unknown;
+      bool operator==(const Kind& other) const {
+        return std::bit_cast<std::uint32_t>(*this) == std::bit_cast<std::uint32_t>(other);
+      }
+    };
     MPI_Count bytes = -1, longest = 0;
-    datatype::Builtin operation = datatype::Builtin::user; ///< user: any of the program, or none
-    bool in_place = false, recorded = false;
-    Reading reading = Reading::unknown;
+    Kind kind;
     bool has_straight_form = false;
   };
   LastChoice& last_choice(Collective collective) {

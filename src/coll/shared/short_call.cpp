@@ -54,13 +54,13 @@ ShortCall::ShortCall(const Call& call, Communicator& communicator, AreaCall&& re
 
 /// Programs may free them while the call is under way.
 void ShortCall::keep_types_and_counts() {
-  Blocks& blocks = call_.receive_blocks;
-  for (const auto& [used, kept] :
-       {std::pair(&blocks.counts, &counts_), std::pair(&blocks.displacements, &displacements_)})
-    if (!used->empty()) {
-      *kept = used->widen(communicator_.size);
-      *used = Counts(kept->data());
-    }
+  const auto keep = [this](Counts& used, std::vector<MPI_Count>& kept) {
+    if (used.empty()) return;
+    kept = used.widen(communicator_.size);
+    used = Counts(kept.data());
+  };
+  keep(call_.receive_blocks.counts, counts_);
+  keep(call_.receive_blocks.displacements, displacements_);
   types_ = {call_.send.type, call_.receive.type, call_.receive_blocks.type};
   for (Datatype*& type : types_)
     if (type != nullptr) type = type->predefined ? nullptr : object::keep(type);

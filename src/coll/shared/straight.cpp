@@ -102,19 +102,12 @@ MPI_Count bytes_of(const Call& call, int size) {
 bool is_short(const Call& call, Area& area, bool recorded, MPI_Count& bytes) {
   bytes = bytes_of(call, area.size());
   const auto operation = call.operation != nullptr ? call.operation->builtin : datatype::Builtin::user;
-  Area::LastChoice& last = area.last_choice(call.collective);
+  const Area::LastChoice::Kind kind{operation, call.in_place, recorded, area.reading()};
   const MPI_Count longest =
       call.collective == Collective::reduce_scatter ? facts_of(call, area.size()).longest : 0;
-  if (last.bytes != bytes || last.longest != longest || last.operation != operation ||
-      last.in_place != call.in_place || last.recorded != recorded || last.reading != area.reading())
-      [[unlikely]]
-    last = {bytes,
-            longest,
-            operation,
-            call.in_place,
-            recorded,
-            area.reading(),
-            choose_short(call, area, recorded)};
+  Area::LastChoice& last = area.last_choice(call.collective);
+  if (last.bytes != bytes || last.longest != longest || last.kind != kind) [[unlikely]]
+    last = {bytes, longest, kind, choose_short(call, area, recorded)};
   return last.has_straight_form;
 }
 

@@ -204,13 +204,13 @@ private:
 
 /// Whether the algorithm that is chosen is one of those. The area keeps the last answer.
 bool chooses_parts(const Call& call, Area& area, bool recorded) {
+  const Area::LastChoice::Kind kind{datatype::Builtin::user, call.in_place, recorded, area.reading()};
   Area::LastChoice& last = area.last_choice(call.collective);
-  if (last.bytes != 0 || last.in_place != call.in_place || last.recorded != recorded ||
-      last.reading != area.reading()) [[unlikely]] {
+  if (last.bytes != 0 || last.kind != kind) [[unlikely]] {
     Facts facts = facts_of(call, area.size());
     facts.recorded = recorded;
     add_area(facts, area);
-    last = {0, 0, datatype::Builtin::user, call.in_place, recorded, area.reading(), publishes_parts(facts)};
+    last = {0, 0, kind, publishes_parts(facts)};
   }
   return last.has_straight_form;
 }
