@@ -37,6 +37,7 @@ ENTRIES_HEAD = """\
 #include "mpi/collective.h"
 #include "mpi/impl.h"
 #include "mpi/fast.h"
+#include "mpi/fast_one_sided.h"
 
 using namespace near;
 using near::mpi::Call;

@@ -34,6 +34,14 @@ struct Operation : object::Object {
   const char* name = "";                         ///< "MPI_SUM"; "" for operations of the program
 };
 
+/// out[i] = first[i] op second[i] for n elements; unaligned buffers are fine. `out` may be `second`; other overlaps are
+/// not allowed.
+using Kernel = void (*)(const void* first, const void* second, void* out, MPI_Count n);
+
+/// Returns the kernel of an operation on a basic type; nullptr if the operation is not defined on it, and for minimum_location and
+/// maximum_location.
+Kernel find_kernel(Builtin builtin, Basic basic);
+
 Result make_predefined_operations();
 object::Pool<Operation, object::Kind::operation>& operations();
 /// Returns the live operation with this handle, predefined or not; nullptr for MPI_OP_NULL and any other value.

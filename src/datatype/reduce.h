@@ -8,13 +8,7 @@
 
 namespace near::datatype {
 
-/// out[i] = first[i] op second[i] for n elements; unaligned buffers are fine. `out` may be `second`; other overlaps are
-/// not allowed.
-using Kernel = void (*)(const void* first, const void* second, void* out, MPI_Count n);
-
-/// Returns the kernel of an operation on a basic type; nullptr if the operation is not defined on it. Calls each of the
-/// functions below.
-Kernel find_kernel(Builtin builtin, Basic basic);
+// find_kernel() (operation.h) calls each of these.
 Kernel arithmetic_kernel(Builtin builtin, Basic basic); ///< sum, product, minimum, maximum
 Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical operations
 

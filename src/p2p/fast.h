@@ -16,6 +16,7 @@
 
 #include "copy/small.h"
 #include "object/communicator.h"
+#include "p2p/engine.h"
 #include "shm/shm.h"
 #include "transport/doorbell.h"
 
@@ -26,6 +27,9 @@ using transport::SendState;
 // The bindings see a transport only through this file.
 using shm::inline_bytes;
 using shm::more_to_do;
+
+/// Whether a poll of this process would do nothing.
+[[gnu::always_inline]] inline bool is_quiet() { return background == 0 && shm::is_idle(); }
 
 /// Returns the peer that point-to-point calls name by `rank`, or transport's `unmapped` if it is not mapped.
 [[gnu::always_inline]] inline transport::Peer& states_of(const object::Communicator& communicator, int rank) {

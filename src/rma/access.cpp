@@ -214,7 +214,7 @@ Result put(const Buffer& origin, const Target& target, Window& window, Pending* 
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, memory));
   if (nothing) return {};
-  note_write(window);
+  note_write(state_of(window));
   if (memory.remote != nullptr)
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->put(origin, target.rank, buffer_of(memory, target), operation);
@@ -236,7 +236,7 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
   bool nothing = true;
   NEAR_TRY(prepare(target, origin.bytes(), window, nothing, memory));
   if (nothing) return {};
-  note_read(window, target, memory);
+  note_read(state_of(window), target.rank, memory.address);
   if (memory.remote != nullptr)
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& operation) {
       return memory.remote->get(origin, target.rank, buffer_of(memory, target), operation);

@@ -49,6 +49,17 @@ Result hand_over(const Buffer& origin, const Buffer* before, const Target& targe
   return hand_over(call, target.rank, window, pending, handed);
 }
 
+/// Lets fast.h carry out calls with this operation and type, if it can.
+void allow_fast(const Operation& operation, const Buffer& origin, Datatype& type, State& state) {
+  const MPI_Datatype handle = public_handle(type);
+  const bool computes =
+      operation.builtin != datatype::Builtin::replace && operation.builtin != datatype::Builtin::no_op;
+  if (datatype::predefined_contiguous_size(handle) == 0 || (computes && origin.type != &type)) return;
+  const datatype::Kernel kernel = computes ? datatype::find_kernel(operation.builtin, type.basic) : nullptr;
+  if (!computes || kernel != nullptr)
+    state.last_accumulate = {public_handle(operation), handle, operation.builtin, kernel};
+}
+
 } // namespace
 
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
@@ -72,10 +83,11 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
                       before->bytes(), bytes);
   if (nothing) return {};
   if (before != nullptr)
-    note_read(window, target, memory);
+    note_read(state_of(window), target.rank, memory.address);
   else
-    note_write(window);
+    note_write(state_of(window));
   if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
+  allow_fast(operation, origin, *target.type, state_of(window));
   if (memory.remote != nullptr)
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& made) {
       return memory.remote->accumulate(origin, before, target.rank, buffer_of(memory, target), operation,
@@ -120,11 +132,14 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   if (!fits)
     return base::fail(MPI_ERR_TYPE, "{} is not an integer, logical, multi-language or byte type",
                       datatype::describe(type));
+  state_of(window).last_swapped = datatype::predefined_contiguous_size(public_handle(type)) != 0
+                                      ? public_handle(type)
+                                      : MPI_DATATYPE_NULL;
   TargetMemory memory;
   bool nothing = true;
   NEAR_TRY(prepare(target, type.size, window, nothing, memory));
   if (nothing) return {};
-  note_read(window, target, memory);
+  note_read(state_of(window), target.rank, memory.address);
   if (memory.remote != nullptr)
     return begin_remote(window, target.rank, memory, nullptr, [&](const Pending& made) {
       return memory.remote->compare_and_swap(origin, compare, before, target.rank, buffer_of(memory, target),

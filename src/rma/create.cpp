@@ -67,11 +67,17 @@ Result make_shared_part(Window& window, std::size_t rings) {
 namespace {
 
 /// Sets where this process has another one's part mapped.
-void find_mapped(object::ProcessId process, Member& member) {
-  const segment::Segment* segment = memory::find_segment_of(process);
+void find_mapped(const Window& window, int rank) {
+  State& state = state_of(window);
+  Member& member = state.members[static_cast<std::size_t>(rank)];
+  const segment::Segment* segment =
+      memory::find_segment_of(window.communicator->process_ids[static_cast<std::size_t>(rank)]);
   member.segment = segment;
   member.here = segment != nullptr && member.shared != 0 ? segment->at<std::byte>(member.shared) : nullptr;
   member.locks = segment != nullptr && member.part != 0 ? segment->at<SharedPart>(member.part) : nullptr;
+  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC || member.locks == nullptr)
+    return; // displacements are addresses
+  member.direct = rank == state.rank ? reinterpret_cast<std::byte*>(member.address) : member.here;
 }
 
 } // namespace
@@ -84,8 +90,7 @@ Result agree(Window& window, Member mine, Result result) {
   Result told = coll::all_gather(comm::byte_buffer(&mine, sizeof mine),
                                  comm::byte_buffer(state.members.data(), sizeof mine), *window.communicator);
   if (!told.ok()) return told; // the parts may be in use: what was made stays
-  for (std::size_t rank = 0; rank < state.members.size(); ++rank)
-    find_mapped(window.communicator->process_ids[rank], state.members[rank]);
+  for (std::size_t rank = 0; rank < state.members.size(); ++rank) find_mapped(window, static_cast<int>(rank));
   auto bad = std::find_if(state.members.begin(), state.members.end(),
                           [](const Member& member) { return member.failed != 0; });
   if (bad == state.members.end()) return {};

@@ -45,6 +45,17 @@ struct Member {
   const segment::Segment* segment = nullptr;
   std::byte* here = nullptr; ///< the memory, if `shared` is not 0
   SharedPart* locks = nullptr;
+  std::byte* direct =
+      nullptr; ///< the memory, if this process loads and stores all of it by its address and a displacement
+};
+
+/// The last accumulate that passed all checks of operation and datatype, of elements without gaps (fast.h).
+struct LastAccumulate {
+  MPI_Op operation = MPI_OP_NULL;
+  MPI_Datatype type = MPI_DATATYPE_NULL;
+  datatype::Builtin builtin = datatype::Builtin::no_op;
+  datatype::Kernel kernel = nullptr; ///< null: replace or no_op
+  bool returns_only() const { return builtin == datatype::Builtin::no_op; }
 };
 
 /// How this process holds the lock of one target.
@@ -129,11 +140,13 @@ struct State : object::WindowExtension {
   std::size_t placed_bytes = 0;
 
   LongMoves long_moves;
-  UnderWay under_way;                   ///< operations that are not complete
-  std::unique_ptr<RemoteAccess> remote; ///< null: every target can be reached from here
-  std::unique_ptr<Exposure> exposure;   ///< null: nothing is registered
-  std::span<CallRing> spare_rings;      ///< memory behind `own`
-  std::unique_ptr<HandedCalls> handed;  ///< null: no private memory of this machine can be reached
+  LastAccumulate last_accumulate;
+  MPI_Datatype last_swapped = MPI_DATATYPE_NULL; ///< the last one that MPI_Compare_and_swap accepted
+  UnderWay under_way;                            ///< operations that are not complete
+  std::unique_ptr<RemoteAccess> remote;          ///< null: every target can be reached from here
+  std::unique_ptr<Exposure> exposure;            ///< null: nothing is registered
+  std::span<CallRing> spare_rings;               ///< memory behind `own`
+  std::unique_ptr<HandedCalls> handed;           ///< null: no private memory of this machine can be reached
   std::unique_ptr<RingServer> server; ///< null: this process carries out nothing that others have handed over
 
   // Operations since the last poll(); see poll().
@@ -181,11 +194,12 @@ struct TargetMemory {
 };
 Result find_memory(const Window& window, const Target& target, TargetMemory& memory);
 
-inline void note_read(Window& window, const Target& target, const TargetMemory& memory) {
+/// `address`: at the target.
+inline void note_read(State& state, int rank, std::uint64_t address) {
   // Two ranks may have the same address.
-  state_of(window).last_read = memory.address ^ static_cast<std::uintptr_t>(target.rank + 1) << 48;
+  state.last_read = address ^ static_cast<std::uintptr_t>(rank + 1) << 48;
 }
-inline void note_write(Window& window) { state_of(window).has_written = true; }
+inline void note_write(State& state) { state.has_written = true; }
 
 inline RemoteAccess* remote_access(const State& state, int rank) {
   return state.remote != nullptr && state.remote->reaches(rank) ? state.remote.get() : nullptr;
