@@ -16,6 +16,7 @@
 //   read, reduce  the other rank, root of a broadcast or not of a reduction, has returned from the call
 //   pack, unpack  8 doubles, every second one
 //   send_gaps, recv_gaps   as send and recv, 4 doubles, every second one
+//   one_sided     on a window of MPI_Win_allocate, of which nobody else holds a lock
 #include <fcntl.h>
 #include <mpi.h>
 #include <sched.h>
@@ -251,26 +252,50 @@ static void test_empty(int rank, int size, long count) {
   }
 }
 
+static void one_sided(int rank, int size, long count) {
+  long *part, one = 1, old;
+  (void)size;
+  MPI_Win win;
+  MPI_Win_allocate(sizeof *part, sizeof *part, MPI_INFO_NULL, MPI_COMM_WORLD, &part, &win);
+  *part = 0;
+  MPI_Barrier(MPI_COMM_WORLD);
+  for (long i = 0; rank == 0 && i < count; ++i) {
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win);
+    MPI_Put(&i, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win);
+    MPI_Accumulate(&one, 1, MPI_LONG, 1, 0, 1, MPI_LONG, MPI_SUM, win);
+    MPI_Win_flush(1, win);
+    MPI_Fetch_and_op(&one, &old, MPI_LONG, 1, 0, MPI_SUM, win);
+    require(old == i + 1, "MPI_Fetch_and_op did not return the sum");
+    MPI_Compare_and_swap(&i, &one, &old, MPI_LONG, 1, 0, win);
+    MPI_Get(&old, 1, MPI_LONG, 1, 0, 1, MPI_LONG, win);
+    MPI_Win_unlock(1, win);
+    require(old == i + 2, "MPI_Get did not return the sum");
+  }
+  MPI_Win_free(&win);
+}
+
 static const struct {
   const char* name;
   void (*of_rank[2])(long number);
+  void (*of_all)(int rank, int size, long count); // instead
 } scenarios[] = {
-    {"send", {send_0, partner_receives}},
-    {"isend", {isend_0, partner_receives}},
-    {"recv", {recv_0, send_ahead_of_0}},
-    {"irecv", {irecv_0, send_after_0}},
-    {"test_done", {test_done_0, send_after_0}},
-    {"test_empty", {NULL, NULL}},
-    {"window_8", {window_8_0, window_8_1}},
-    {"window_256", {window_256_0, window_256_1}},
-    {"iallreduce", {iallreduce_0, iallreduce_1}},
-    {"publish", {publish_0, publish_1}},
-    {"read", {read_0, read_1}},
-    {"reduce", {reduce_0, reduce_1}},
-    {"pack", {pack_0, idle_1}},
-    {"unpack", {unpack_0, idle_1}},
-    {"send_gaps", {send_gaps_0, send_gaps_1}},
-    {"recv_gaps", {recv_gaps_0, recv_gaps_1}},
+    {"send", {send_0, partner_receives}, NULL},
+    {"isend", {isend_0, partner_receives}, NULL},
+    {"recv", {recv_0, send_ahead_of_0}, NULL},
+    {"irecv", {irecv_0, send_after_0}, NULL},
+    {"test_done", {test_done_0, send_after_0}, NULL},
+    {"test_empty", {NULL, NULL}, test_empty},
+    {"one_sided", {NULL, NULL}, one_sided},
+    {"window_8", {window_8_0, window_8_1}, NULL},
+    {"window_256", {window_256_0, window_256_1}, NULL},
+    {"iallreduce", {iallreduce_0, iallreduce_1}, NULL},
+    {"publish", {publish_0, publish_1}, NULL},
+    {"read", {read_0, read_1}, NULL},
+    {"reduce", {reduce_0, reduce_1}, NULL},
+    {"pack", {pack_0, idle_1}, NULL},
+    {"unpack", {unpack_0, idle_1}, NULL},
+    {"send_gaps", {send_gaps_0, send_gaps_1}, NULL},
+    {"recv_gaps", {recv_gaps_0, recv_gaps_1}, NULL},
 };
 
 int main(int argc, char** argv) {
@@ -288,8 +313,8 @@ int main(int argc, char** argv) {
   for (size_t i = 0; i < sizeof scenarios / sizeof scenarios[0]; ++i) {
     if (strcmp(scenarios[i].name, argv[1]) != 0) continue;
     known = 1;
-    if (!scenarios[i].of_rank[0])
-      test_empty(rank, size, atol(argv[2]));
+    if (scenarios[i].of_all)
+      scenarios[i].of_all(rank, size, atol(argv[2]));
     else if (rank < 2)
       for (long number = 1; number <= atol(argv[2]); ++number) scenarios[i].of_rank[rank](number);
   }

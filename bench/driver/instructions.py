@@ -39,6 +39,8 @@ def _call(name, label, scenario, ranks=2, variables=()):
 
 
 WINDOW = ("MPI_Irecv", "PMPI_Irecv", "MPI_Waitall", "PMPI_Waitall")
+ONE_SIDED = ("MPI_Put", "MPI_Get", "MPI_Accumulate", "MPI_Fetch_and_op", "MPI_Compare_and_swap",
+             "MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush")
 # 65 ranks share processors; what is counted is the poll of one that has a processor to itself.
 ALONE = (("NEAR_YIELD", "never"),)
 COUNTS = [
@@ -59,6 +61,7 @@ COUNTS = [
     _call("MPI_Bcast", "MPI_Bcast, arrived", "read"),
     _call("MPI_Reduce", "MPI_Reduce, arrived", "reduce"),
     Count("MPI_Iallreduce and MPI_Wait", "iallreduce", ("MPI_Iallreduce", "PMPI_Iallreduce", "MPI_Wait", "PMPI_Wait")),
+    *(_call(name, name, "one_sided") for name in ONE_SIDED),
     Count("poll, 64 peers", "test_empty", ("near::p2p::poll*",), 65, variables=ALONE),
 ]
 
