@@ -73,6 +73,23 @@ Accumulate(unsigned function, const void* origin_addr, Count origin_count, MPI_D
   return done ? MPI_SUCCESS : decline();
 }
 
+template <class Count, class Decline>
+[[gnu::always_inline]] inline int
+Get_accumulate(unsigned function, const void* origin_addr, Count origin_count, MPI_Datatype origin_datatype,
+               void* result_addr, Count result_count, MPI_Datatype result_datatype, int target_rank,
+               MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
+               Decline decline) {
+  const std::uint64_t bytes =
+      bytes_of_both(origin_addr, origin_count, origin_datatype, target_count, target_datatype);
+  const bool done = bytes != 0 && is_memory(result_addr) && result_count == target_count &&
+                    result_datatype == target_datatype &&
+                    access(function, win, target_rank, bytes, [&](object::Window& window) {
+                      return rma::fast::accumulate(window, origin_addr, result_addr, origin_count, bytes,
+                                                   target_rank, target_disp, target_datatype, op);
+                    });
+  return done ? MPI_SUCCESS : decline();
+}
+
 template <class Decline>
 [[gnu::always_inline]] inline int Fetch_and_op(unsigned function, const void* origin_addr, void* result_addr,
                                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
@@ -122,6 +139,18 @@ template <class Decline>
   const bool done =
       access(function, win, rank, 0, [&](object::Window& window) { return rma::fast::flush(window, rank); });
   return done ? MPI_SUCCESS : decline();
+}
+
+template <class Decline>
+[[gnu::always_inline]] inline int Win_flush_all(unsigned function, MPI_Win win, Decline decline) {
+  const bool done = access(function, win, MPI_UNDEFINED, 0,
+                           [&](object::Window& window) { return rma::fast::flush_all(window); });
+  return done ? MPI_SUCCESS : decline();
+}
+
+template <class Decline>
+[[gnu::always_inline]] inline int Win_flush_local_all(unsigned function, MPI_Win win, Decline decline) {
+  return Win_flush_all(function, win, decline);
 }
 
 template <class Decline>

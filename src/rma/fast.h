@@ -163,17 +163,22 @@ static_assert(most_bytes < LongMoves::least);
   return true;
 }
 
-/// rma::flush(), whether at the target or at the origin only.
-[[gnu::always_inline]] inline bool flush(Window& window, int rank) {
+/// rma::flush_all(), whether at the targets or at the origin only.
+[[gnu::always_inline]] inline bool flush_all(Window& window) {
   State& state = state_of(window);
-  if (static_cast<std::size_t>(static_cast<unsigned>(rank)) >= state.members.size() ||
-      !(state.locked_all || state.held.contains(rank)) || !has_nothing_to_wait_for(state))
-    return false;
+  if (!(state.locked_all || !state.held.empty()) || !has_nothing_to_wait_for(state)) return false;
   state.long_moves.synchronized();
   poll_nothing(state);
   // SYNC: window-sync. As in rma::synchronize().
   base::Hardware::fence_store_load();
   return true;
+}
+
+/// rma::flush(), whether at the target or at the origin only.
+[[gnu::always_inline]] inline bool flush(Window& window, int rank) {
+  State& state = state_of(window);
+  return static_cast<std::size_t>(static_cast<unsigned>(rank)) < state.members.size() &&
+         (state.locked_all || state.held.contains(rank)) && flush_all(window);
 }
 
 } // namespace near::rma::fast

@@ -58,6 +58,16 @@ static void check_moves(void) {
     OK(MPI_Accumulate(&three, 1, datatype, right, 64 + sizeof(type), 1, datatype, MPI_MAX, win));            \
     OK(MPI_Get(value, 3, datatype, right, 64, 3, datatype, win));                                            \
     CHECK(value[0] == 15 && value[1] == 10 && value[2] == 21);                                               \
+    type before[3] = {0};                                                                                    \
+    for (int i = 0; i < 2; ++i)                                                                              \
+      OK(MPI_Get_accumulate(value, 2, datatype, before, 2, datatype, right, 64, 2, datatype, MPI_SUM, win)); \
+    CHECK(before[0] == 30 && before[1] == 20 && before[2] == 0);                                             \
+    OK(MPI_Win_flush_all(win));                                                                              \
+    OK(MPI_Get_accumulate(NULL, 0, datatype, before, 3, datatype, right, 64, 3, datatype, MPI_NO_OP, win));  \
+    OK(MPI_Win_flush_local_all(win));                                                                        \
+    CHECK(before[0] == 45 && before[1] == 30 && before[2] == 21);                                            \
+    FAILS(MPI_ERR_COUNT, MPI_Get_accumulate(value, 2, datatype, before, 3, datatype, right, 64, 2, datatype, \
+                                            MPI_SUM, win));                                                  \
   } while (0)
 
 static void check_accumulates(void) {
@@ -94,6 +104,7 @@ static void check_accumulates(void) {
   FAILS(MPI_ERR_RMA_SYNC, MPI_Put(&one, 1, MPI_DOUBLE, right, 0, 1, MPI_DOUBLE, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Get(old, 1, MPI_DOUBLE, right, 0, 1, MPI_DOUBLE, win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_flush(right, win));
+  FAILS(MPI_ERR_RMA_SYNC, MPI_Win_flush_all(win));
   FAILS(MPI_ERR_RMA_SYNC, MPI_Win_unlock(right, win));
 }
 
