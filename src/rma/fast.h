@@ -85,7 +85,7 @@ static_assert(most_bytes < LongMoves::least);
     return false;
   const ElementLock lock(*member, ElementLock::if_free);
   if (!lock.is_held()) return false;
-  NEAR_KILL_POINT("accumulate-locked");
+  NEAR_KILL_POINT("short-accumulate-locked");
   std::byte* const at = member->direct + offset;
   if (before != nullptr) {
     move(before, at, bytes);
@@ -143,7 +143,7 @@ static_assert(most_bytes < LongMoves::least);
   auto& epoch = state.members[index].locks->epoch;
   const bool is_exclusive = type == MPI_LOCK_EXCLUSIVE;
   if (is_exclusive ? !epoch.try_exclusive() : type != MPI_LOCK_SHARED || !epoch.try_shared()) return false;
-  NEAR_KILL_POINT("window-locked");
+  NEAR_KILL_POINT("short-window-locked");
   state.fenced = false;
   state.held.set(rank, is_exclusive ? Held::exclusive : Held::shared);
   return true;
