@@ -243,12 +243,16 @@ Result get(const Buffer& origin, const Target& target, Window& window, Pending* 
     });
   if (memory.peer == nullptr) {
     move(buffer_of(memory, target), origin, window, pending);
+    note_found(state_of(window), origin);
     return {};
   }
   bool handed = false;
   NEAR_TRY(hand_over({.kind = HandedKind::get, .there = buffer_of(memory, target), .into = &origin},
                      target.rank, window, pending, handed));
-  return handed ? Result() : load(origin, memory, target);
+  if (handed) return {};
+  NEAR_TRY(load(origin, memory, target));
+  note_found(state_of(window), origin);
+  return {};
 }
 
 } // namespace near::rma

@@ -5,6 +5,7 @@
 #include "rma/access.h"
 #include "rma/elements.h"
 
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -60,6 +61,13 @@ void allow_fast(const Operation& operation, const Buffer& origin, Datatype& type
     state.last_accumulate = {public_handle(operation), handle, operation.builtin, kernel};
 }
 
+/// Whether the operation adds something other than zeros.
+bool adds(const Operation& operation, const Buffer& origin) {
+  if (operation.builtin != datatype::Builtin::sum || !origin.is_contiguous()) return false;
+  const std::byte* const data = origin.contiguous_start();
+  return std::any_of(data, data + origin.bytes(), [](std::byte each) { return each != std::byte{}; });
+}
+
 } // namespace
 
 Result accumulate(const Buffer& origin, const Buffer* before, const Target& target,
@@ -82,7 +90,9 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
                       "{} bytes of results and {} at the target: a one-sided call moves as many",
                       before->bytes(), bytes);
   if (nothing) return {};
-  if (before != nullptr)
+  // What is read later is not known. Where something is added each time, other than zeros, it changes.
+  const bool is_later = memory.remote != nullptr || memory.peer != nullptr;
+  if (before != nullptr && !(is_later && adds(operation, origin)))
     note_read(state_of(window), target.rank, memory.address);
   else
     note_write(state_of(window));
@@ -114,7 +124,10 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
 
   ElementLock lock(member);
   NEAR_KILL_POINT("accumulate-locked");
-  if (before != nullptr) NEAR_TRY(load(*before, memory, target));
+  if (before != nullptr) {
+    NEAR_TRY(load(*before, memory, target));
+    note_found(state_of(window), *before);
+  }
   if (!changes) return {};
   if (replaces) return store(origin, memory, target);
   if (!direct) NEAR_TRY(load(theirs, memory, target));
@@ -158,6 +171,7 @@ Result compare_and_swap(const void* origin, const void* compare, void* before, c
   if (handed) return {};
   const ElementLock lock(state_of(window).members[static_cast<std::size_t>(target.rank)]);
   NEAR_TRY(load(result, memory, target));
+  note_found(state_of(window), result);
   if (std::memcmp(before, compare, static_cast<std::size_t>(type.size)) != 0) return {};
   return store(element, memory, target);
 }

@@ -68,6 +68,7 @@ static_assert(most_bytes < LongMoves::least);
     return false;
   move(origin, member->direct + offset, bytes);
   note_read(state, rank, member->address + offset);
+  note_found(state, origin, bytes);
   return true;
 }
 
@@ -90,6 +91,7 @@ static_assert(most_bytes < LongMoves::least);
   if (before != nullptr) {
     move(before, at, bytes);
     note_read(state, rank, member->address + offset);
+    note_found(state, before, bytes);
   } else {
     note_write(state);
   }
@@ -114,6 +116,7 @@ static_assert(most_bytes < LongMoves::least);
   std::byte* const at = member->direct + offset;
   copy::small(before, at, bytes);
   note_read(state, rank, member->address + offset);
+  note_found(state, before, bytes);
   // The common sizes without a call.
   const bool is_equal = bytes == 8   ? std::memcmp(before, compare, 8) == 0
                         : bytes == 4 ? std::memcmp(before, compare, 4) == 0

@@ -92,9 +92,9 @@ Result synchronize(Window& window);
 
 /// Makes progress in a call that a program may use to wait: it reads a word again and again until another
 /// rank has changed it, and flushes or unlocks each time. So an operation that read the same location as
-/// the last one counts as an empty poll (p2p::poll), and so does a call without any operation before it,
-/// since the program may have read the word itself. A program that reads different locations, or writes,
-/// does not wait.
+/// the last one, and found the same there, counts as an empty poll (p2p::poll), and so does a call without
+/// any operation before it, since the program may have read the word itself. A program that reads different
+/// locations or values, or writes, does not wait.
 void poll(Window& window);
 
 // Access. With the rank MPI_PROC_NULL nothing happens. MPI_ERR_RMA_RANGE for data outside of the

@@ -1,6 +1,7 @@
 // What rma keeps of a window, and what its processes share of it.
 #pragma once
 
+#include "copy/small.h"
 #include "p2p/p2p.h"
 #include "queue/shared_lock.h"
 #include "rma/attached.h"
@@ -11,6 +12,7 @@
 #include "rma/under_way.h"
 #include "transport/transport.h"
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <span>
@@ -150,7 +152,8 @@ struct State : object::WindowExtension {
   std::unique_ptr<RingServer> server; ///< null: this process carries out nothing that others have handed over
 
   // Operations since the last poll(); see poll().
-  std::uintptr_t last_read = 0; ///< the location that was read last; 0: none
+  std::uintptr_t last_read =
+      0; ///< tells apart what was read last: where, and the first bytes if they are known; 0: nothing
   bool has_written = false;
 
   // Access epochs: at most one kind at a time.
@@ -198,6 +201,17 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
 inline void note_read(State& state, int rank, std::uint64_t address) {
   // Two ranks may have the same address.
   state.last_read = address ^ static_cast<std::uintptr_t>(rank + 1) << 48;
+}
+/// What the last read has found, once it is there.
+inline void note_found(State& state, const void* data, std::uint64_t bytes) {
+  std::uint64_t value = 0;
+  copy::small(&value, data, std::min<std::uint64_t>(bytes, sizeof value));
+  state.last_read ^= static_cast<std::uintptr_t>(value * 0x9e3779b97f4a7c15u) >> 1;
+  state.last_read |= 1; // not 0
+}
+inline void note_found(State& state, const Buffer& found) {
+  if (found.is_contiguous())
+    note_found(state, found.contiguous_start(), static_cast<std::uint64_t>(found.bytes()));
 }
 inline void note_write(State& state) { state.has_written = true; }
 

@@ -222,6 +222,22 @@ static void write_again_and_again(void) {
   }
 }
 
+/// Each call finds another value in the same place.
+static void count_in_place(void) {
+  const int one = 1;
+  for (int i = 0, seen; i < places; ++i) {
+    OK(MPI_Fetch_and_op(&one, &seen, MPI_INT, right, 3, MPI_SUM, window));
+    OK(MPI_Win_flush(right, window));
+    CHECK(seen == i);
+  }
+  for (int i = 0, seen; i < places; ++i) {
+    const int expected = places + i, next_value = expected + 1;
+    OK(MPI_Compare_and_swap(&next_value, &expected, &seen, MPI_INT, right, 3, window));
+    OK(MPI_Win_flush(right, window));
+    CHECK(seen == expected);
+  }
+}
+
 static void open_window(void) {
   MPI_Group all;
   MPI_Aint bytes;
@@ -283,6 +299,11 @@ int main(int argc, char** argv) {
   mark(kinds + 1);
   write_again_and_again();
   mark(kinds + 1);
+  mine[3] = 0;
+  OK(MPI_Barrier(comm));
+  mark(kinds + 2);
+  count_in_place();
+  mark(kinds + 2);
   OK(MPI_Win_unlock_all(window));
   for (int i = 0; i < many; ++i) {
     OK(MPI_Cancel(&others[i]));
