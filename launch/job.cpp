@@ -160,6 +160,7 @@ Result plan_job(Command command, char** environment, Job& job) {
     obey(slurm, made.slots);
   }
   count_ranks(made);
+  made.command.mapping.only_rank = made.command.mapping.ranks == 1 && !made.command.is_part;
   expect_threads(slurm, environment, made);
   if (keeps_off(made))
     NEAR_TRY(plan_beside_others(made));

@@ -74,6 +74,7 @@ private:
   bool crowded_ = false;   ///< ranks have to share units
   bool automatic_ = false; ///< the user did not choose an order
   bool by_domain_ = false; ///< bound to the domains by which they are mapped
+  bool alone_ = false;     ///< the only rank, of which nothing else is said
   unsigned positions_ = 0; ///< ranks that get units of their own
   std::vector<Chunk> chunks_;
 };
@@ -100,11 +101,17 @@ Result Planner::make(Plan& plan) {
 }
 
 /// Binds ranks to the domains by which they are mapped, if the user said neither what to bind them to nor how
-/// many cores each gets. This is what Open MPI does.
+/// many cores each gets. This is what Open MPI does. The only rank of a job takes no core from another rank if it starts threads, so
+/// it is bound to its node.
 void Planner::choose_binding() {
   bool mapped = request_.order == Order::round_robin || request_.order == Order::ppr;
   by_domain_ = mapped && is_part(request_.domain) && !request_.bind_chosen && !request_.threads_chosen;
   if (by_domain_) request_.bind_to = request_.domain;
+  const bool told = request_.bind_chosen || request_.threads_chosen || !request_.expected_by.empty();
+  alone_ = request_.only_rank && request_.order == Order::automatic && !told;
+  if (!alone_) return;
+  request_.bind_to = Level::numa;
+  made_.notes.emplace_back("one rank: bound to its NUMA node, since it may start threads");
 }
 
 /// Gives each rank cores for the threads that it will start, if the user did not choose the number of
@@ -285,7 +292,8 @@ void Planner::give_whole_domains() {
   for (unsigned rank = 0; rank < request_.ranks; ++rank) {
     if (ranks[domain(rank)] > 1) continue;
     auto& binding = made_.bindings[rank];
-    binding.home = binding.cpus;
+    // Several jobs of one rank may run side by side: other cores than the first are left to them.
+    if (!alone_) binding.home = binding.cpus;
     binding.whole_domain = true;
   }
 }

@@ -66,6 +66,7 @@ struct Request {
   unsigned expected_threads = 1;
   std::string expected_by;     ///< the source of expected_threads: "OMP_NUM_THREADS=4"
   bool threads_chosen = false; ///< the user said how many cores each rank gets
+  bool only_rank = false;      ///< the job has no other rank, on any machine
   bool by_hwthread = false;    ///< count hardware threads as cores
   bool bind_chosen = false;    ///< the user said what to bind to
   bool bind = true;            ///< false: to nothing
@@ -98,7 +99,7 @@ struct Binding {
   CpuSet cpus;               ///< empty: not bound
   CpuSet home;               ///< the cores that count as its own, whatever it is bound to
   unsigned node = 0;         ///< index of the NUMA node of its first core
-  bool whole_domain = false; ///< `home` is a whole domain, since no other rank is mapped to it
+  bool whole_domain = false; ///< it is bound to a whole domain, to which no other rank is mapped
   std::string text;          ///< "core 3 (cpus 3,19), node 0"
 };
 
