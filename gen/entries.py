@@ -15,8 +15,8 @@ The forms of a collective share one hand-written function, which describes the c
     NEAR_CHECK(impl::Allreduce_call(..., described));
     return call.finish(coll::run(described, ...));    or start (nonblocking), or prepare (persistent)
 
-No exception leaves an entry point. The calls for small messages (`fast` in api/extra.json) first try a fast path
-(src/mpi/fast.h), and do all of this only if it declines.
+No exception leaves an entry point. The calls for small messages and short one-sided calls (`fast` in api/extra.json) first try
+a fast path (src/mpi/fast.h, fast_one_sided.h), and do all of this only if it declines.
 """
 
 import re
@@ -24,6 +24,8 @@ import re
 from checks import Checks
 from declarations import USING
 from entry import Entry
+
+ONE_SIDED = 12  # the chapter
 
 ENTRIES_HEAD = """\
 // Entry points of chapter {number}: {title}.
@@ -36,8 +38,7 @@ ENTRIES_HEAD = """\
 #include "mpi/check.h"
 #include "mpi/collective.h"
 #include "mpi/impl.h"
-#include "mpi/fast.h"
-#include "mpi/fast_one_sided.h"
+#include "mpi/{fast}.h"
 
 using namespace near;
 using near::mpi::Call;
@@ -167,7 +168,8 @@ class EntryPoint:
 
 
 def entries_cpp(surface, number, title, done, index_of):
-    parts = [ENTRIES_HEAD.format(using=USING, number=number, title=title)]
+    fast = "fast_one_sided" if number == ONE_SIDED else "fast"
+    parts = [ENTRIES_HEAD.format(using=USING, number=number, title=title, fast=fast)]
     for function, large in surface.forms():
         if function.chapter == number:
             point = EntryPoint(Entry(function, surface))

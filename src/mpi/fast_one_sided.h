@@ -7,6 +7,9 @@
 
 namespace near::mpi::fast {
 
+/// Whether an unlock or a flush may be carried out here: otherwise it may be a poll.
+[[gnu::always_inline]] inline bool is_no_poll() { return p2p::background == 0; }
+
 /// One of these calls, once its arguments are valid and simple: runs act(window), and says whether it has done the call's work.
 template <class Act>
 [[gnu::always_inline]] inline bool access(unsigned function, MPI_Win win, int rank, std::uint64_t bytes,
@@ -28,10 +31,13 @@ template <class Act>
 [[gnu::always_inline]] inline std::uint64_t bytes_of_both(const void* origin, MPI_Count origin_count,
                                                           MPI_Datatype origin_type, MPI_Count target_count,
                                                           MPI_Datatype target_type) {
-  if (origin_type != target_type || origin_count != target_count || origin_count <= 0 ||
-      origin_count > static_cast<MPI_Count>(rma::fast::most_bytes) || !is_memory(origin)) [[unlikely]]
+  // As one comparison; a negative count is a large number.
+  if (origin_type != target_type || origin_count != target_count ||
+      static_cast<std::uint64_t>(origin_count) > rma::fast::most_bytes || !is_memory(origin)) [[unlikely]]
     return 0;
-  return static_cast<std::uint64_t>(origin_count) * datatype::predefined_contiguous_size(origin_type);
+  const std::uint64_t bytes =
+      static_cast<std::uint64_t>(origin_count) * datatype::predefined_contiguous_size(origin_type);
+  return bytes <= rma::fast::most_bytes ? bytes : 0;
 }
 
 template <class Count, class Decline>
@@ -79,12 +85,14 @@ Get_accumulate(unsigned function, const void* origin_addr, Count origin_count, M
                void* result_addr, Count result_count, MPI_Datatype result_datatype, int target_rank,
                MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                Decline decline) {
+  const bool reads_only = op == MPI_NO_OP; // whatever the origin is
   const std::uint64_t bytes =
-      bytes_of_both(origin_addr, origin_count, origin_datatype, target_count, target_datatype);
-  const bool done = bytes != 0 && is_memory(result_addr) && result_count == target_count &&
-                    result_datatype == target_datatype &&
+      bytes_of_both(result_addr, result_count, result_datatype, target_count, target_datatype);
+  const bool done = bytes != 0 &&
+                    (reads_only || bytes_of_both(origin_addr, origin_count, origin_datatype, target_count,
+                                                 target_datatype) != 0) &&
                     access(function, win, target_rank, bytes, [&](object::Window& window) {
-                      return rma::fast::accumulate(window, origin_addr, result_addr, origin_count, bytes,
+                      return rma::fast::accumulate(window, origin_addr, result_addr, target_count, bytes,
                                                    target_rank, target_disp, target_datatype, op);
                     });
   return done ? MPI_SUCCESS : decline();
@@ -96,7 +104,7 @@ template <class Decline>
                                                MPI_Op op, MPI_Win win, Decline decline) {
   // Bytes 0: the slow path does not tell how many it moves.
   const std::uint64_t bytes = datatype::predefined_contiguous_size(datatype);
-  const bool done = bytes != 0 && is_memory(origin_addr) && is_memory(result_addr) &&
+  const bool done = bytes != 0 && (op == MPI_NO_OP || is_memory(origin_addr)) && is_memory(result_addr) &&
                     access(function, win, target_rank, 0, [&](object::Window& window) {
                       return rma::fast::accumulate(window, origin_addr, result_addr, 1, bytes, target_rank,
                                                    target_disp, datatype, op);
@@ -143,8 +151,9 @@ template <class Decline>
 
 template <class Decline>
 [[gnu::always_inline]] inline int Win_flush_all(unsigned function, MPI_Win win, Decline decline) {
-  const bool done = access(function, win, MPI_UNDEFINED, 0,
-                           [&](object::Window& window) { return rma::fast::flush_all(window); });
+  const bool done = is_no_poll() && access(function, win, MPI_UNDEFINED, 0, [&](object::Window& window) {
+                      return rma::fast::flush_all(window);
+                    });
   return done ? MPI_SUCCESS : decline();
 }
 

@@ -1,5 +1,5 @@
 // Requests and messages as the point-to-point engine sees them. For the files of p2p, and for the entry
-// points of small messages (mpi/fast.h).
+// points of small messages and one-sided calls (mpi/fast.h, mpi/fast_one_sided.h).
 //
 //   send:     try eager; else send an RTS; if no descriptor is free, defer the send until one is
 //   receive:  search the unexpected messages; else post the receive

@@ -29,7 +29,7 @@ using shm::inline_bytes;
 using shm::more_to_do;
 
 /// Whether a poll of this process would do nothing.
-[[gnu::always_inline]] inline bool is_quiet() { return background == 0 && shm::is_idle(); }
+[[gnu::always_inline]] inline bool is_quiet() { return background == 0 && shm::has_nothing_to_move(); }
 
 /// Returns the peer that point-to-point calls name by `rank`, or transport's `unmapped` if it is not mapped.
 [[gnu::always_inline]] inline transport::Peer& states_of(const object::Communicator& communicator, int rank) {

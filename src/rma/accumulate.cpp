@@ -5,7 +5,6 @@
 #include "rma/access.h"
 #include "rma/elements.h"
 
-#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -51,21 +50,13 @@ Result hand_over(const Buffer& origin, const Buffer* before, const Target& targe
 }
 
 /// Lets fast.h carry out calls with this operation and type, if it can.
-void allow_fast(const Operation& operation, const Buffer& origin, Datatype& type, State& state) {
+void allow_fast(const Operation& operation, const Buffer& origin, Datatype& type, LastAccumulate& last) {
   const MPI_Datatype handle = public_handle(type);
-  const bool computes =
-      operation.builtin != datatype::Builtin::replace && operation.builtin != datatype::Builtin::no_op;
-  if (datatype::predefined_contiguous_size(handle) == 0 || (computes && origin.type != &type)) return;
-  const datatype::Kernel kernel = computes ? datatype::find_kernel(operation.builtin, type.basic) : nullptr;
-  if (!computes || kernel != nullptr)
-    state.last_accumulate = {public_handle(operation), handle, operation.builtin, kernel};
-}
-
-/// Whether the operation adds something other than zeros.
-bool adds(const Operation& operation, const Buffer& origin) {
-  if (operation.builtin != datatype::Builtin::sum || !origin.is_contiguous()) return false;
-  const std::byte* const data = origin.contiguous_start();
-  return std::any_of(data, data + origin.bytes(), [](std::byte each) { return each != std::byte{}; });
+  if ((last.operation == public_handle(operation) && last.type == handle) || origin.type != &type ||
+      datatype::predefined_contiguous_size(handle) == 0)
+    return;
+  if (const datatype::Kernel kernel = datatype::find_kernel(operation.builtin, type.basic))
+    last = {public_handle(operation), handle, kernel};
 }
 
 } // namespace
@@ -90,14 +81,14 @@ Result accumulate(const Buffer& origin, const Buffer* before, const Target& targ
                       "{} bytes of results and {} at the target: a one-sided call moves as many",
                       before->bytes(), bytes);
   if (nothing) return {};
-  // What is read later is not known. Where something is added each time, other than zeros, it changes.
-  const bool is_later = memory.remote != nullptr || memory.peer != nullptr;
-  if (before != nullptr && !(is_later && adds(operation, origin)))
+  if (before != nullptr)
     note_read(state_of(window), target.rank, memory.address);
   else
     note_write(state_of(window));
-  if (!replaces) NEAR_TRY(check_elements(operation, origin, target));
-  allow_fast(operation, origin, *target.type, state_of(window));
+  if (!replaces) {
+    NEAR_TRY(check_elements(operation, origin, target));
+    if (memory.here != nullptr) allow_fast(operation, origin, *target.type, state_of(window).last_accumulate);
+  }
   if (memory.remote != nullptr)
     return begin_remote(window, target.rank, memory, pending, [&](const Pending& made) {
       return memory.remote->accumulate(origin, before, target.rank, buffer_of(memory, target), operation,

@@ -1,8 +1,8 @@
 // Operations on memory that this process loads and stores, inline in the calls that make them.
 //
-// Each function declines, without having done anything, unless an epoch is open in which this process reaches the target without
-// waiting, and all of the data is in a part that this process can load and store (Member::direct). The caller then takes the slow
-// path, which makes the call or says what is wrong with it.
+// Each function declines unless an epoch is open in which this process reaches the target without waiting, and all of the data is in a
+// part that it can load and store (Member::direct). Then it has done nothing but what the general path does, too, which makes the
+// call or says what is wrong with it.
 #pragma once
 
 #include "base/kill_point.h"
@@ -23,81 +23,88 @@ static_assert(most_bytes < LongMoves::least);
   copy::copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, copy::Store::cached);
 }
 
-/// The member of that rank if an access epoch includes it, which then is used; else nullptr.
-[[gnu::always_inline]] inline const Member* find_open(State& state, int rank) {
-  if (static_cast<std::size_t>(static_cast<unsigned>(rank)) >= state.members.size()) return nullptr;
+/// Where in the target's part `bytes` bytes at this displacement are that the origin may access now.
+struct Place {
+  const Member* member = nullptr; ///< null: the call has to be made in another way
+  std::uint64_t offset = 0;
+  explicit operator bool() const { return member != nullptr; }
+  std::byte* here() const { return member->direct + offset; }
+  std::uint64_t address() const { return member->address + offset; }
+};
+[[gnu::always_inline]] inline Place find_place(State& state, int rank, MPI_Aint displacement,
+                                               std::uint64_t bytes) {
+  const auto index = static_cast<std::size_t>(static_cast<unsigned>(rank));
+  if (index >= state.members.size()) return {};
+  // As open_access().
   if (!state.locked_all && !state.held.contains(rank)) {
-    if (state.started || !state.fenced) return nullptr;
+    if (state.started || !state.fenced) return {};
     state.fence_used = true;
   }
-  return &state.members[static_cast<std::size_t>(rank)];
-}
-
-/// How far behind the beginning of the part `bytes` bytes at this displacement are; false if they are not all within a part that is
-/// loaded and stored.
-[[gnu::always_inline]] inline bool find_offset(const Member& member, MPI_Aint displacement,
-                                               std::uint64_t bytes, std::uint64_t& offset) {
+  const Member& member = state.members[index];
   // A negative displacement is a large number, which is out of range or overflows.
   const auto size = static_cast<std::uint64_t>(member.size);
-  if (member.direct == nullptr || __builtin_mul_overflow(static_cast<std::uint64_t>(displacement),
-                                                         static_cast<std::uint64_t>(member.unit), &offset))
-    return false;
-  return offset <= size && bytes <= size - offset;
+  std::uint64_t offset;
+  if (member.direct == nullptr ||
+      __builtin_mul_overflow(static_cast<std::uint64_t>(displacement),
+                             static_cast<std::uint64_t>(member.unit), &offset) ||
+      offset > size || bytes > size - offset)
+    return {};
+  return {&member, offset};
 }
 
-/// rma::put() of `bytes` bytes without gaps, at least 1.
+[[gnu::always_inline]] inline void note_read(State& state, int rank, const Place& place, const void* found,
+                                             std::uint64_t bytes) {
+  rma::note_read(state, rank, place.address());
+  if (p2p::background != 0) [[unlikely]] // otherwise no poll yields
+    note_found(state, found, bytes);
+}
+
+/// rma::put() of 1 to most_bytes bytes without gaps.
 [[gnu::always_inline]] inline bool put(Window& window, const void* origin, std::uint64_t bytes, int rank,
                                        MPI_Aint displacement) {
   State& state = state_of(window);
-  std::uint64_t offset;
-  const Member* const member = find_open(state, rank);
-  if (member == nullptr || bytes > most_bytes || !find_offset(*member, displacement, bytes, offset))
-    return false;
-  move(member->direct + offset, origin, bytes);
+  const Place place = find_place(state, rank, displacement, bytes);
+  if (!place) return false;
+  move(place.here(), origin, bytes);
   note_write(state);
   return true;
 }
 
-/// rma::get() of `bytes` bytes without gaps, at least 1.
+/// rma::get() of 1 to most_bytes bytes without gaps.
 [[gnu::always_inline]] inline bool get(Window& window, void* origin, std::uint64_t bytes, int rank,
                                        MPI_Aint displacement) {
   State& state = state_of(window);
-  std::uint64_t offset;
-  const Member* const member = find_open(state, rank);
-  if (member == nullptr || bytes > most_bytes || !find_offset(*member, displacement, bytes, offset))
-    return false;
-  move(origin, member->direct + offset, bytes);
-  note_read(state, rank, member->address + offset);
-  note_found(state, origin, bytes);
+  const Place place = find_place(state, rank, displacement, bytes);
+  if (!place) return false;
+  move(origin, place.here(), bytes);
+  note_read(state, rank, place, origin, bytes);
   return true;
 }
 
-/// rma::accumulate() of elements without gaps, at least 1, if the last one on this path was alike; `before` may be null.
+/// rma::accumulate() of 1 to most_bytes bytes of elements without gaps; `before` may be null. One that computes must be like the last
+/// one of the window.
 [[gnu::always_inline]] inline bool accumulate(Window& window, const void* origin, void* before,
                                               MPI_Count count, std::uint64_t bytes, int rank,
                                               MPI_Aint displacement, MPI_Datatype type, MPI_Op operation) {
   State& state = state_of(window);
   const LastAccumulate& last = state.last_accumulate;
-  if (last.operation != operation || last.type != type || (before == nullptr && last.returns_only()))
-    return false;
-  std::uint64_t offset;
-  const Member* const member = find_open(state, rank);
-  if (member == nullptr || bytes > most_bytes || !find_offset(*member, displacement, bytes, offset))
-    return false;
-  const ElementLock lock(*member, ElementLock::if_free);
+  const bool is_last = last.operation == operation && last.type == type;
+  if (!is_last && operation != MPI_REPLACE && (operation != MPI_NO_OP || before == nullptr)) return false;
+  const Place place = find_place(state, rank, displacement, bytes);
+  if (!place) return false;
+  const ElementLock lock(*place.member, ElementLock::if_free);
   if (!lock.is_held()) return false;
   NEAR_KILL_POINT("short-accumulate-locked");
-  std::byte* const at = member->direct + offset;
+  std::byte* const at = place.here();
   if (before != nullptr) {
     move(before, at, bytes);
-    note_read(state, rank, member->address + offset);
-    note_found(state, before, bytes);
+    note_read(state, rank, place, before, bytes);
   } else {
     note_write(state);
   }
-  if (last.kernel != nullptr)
+  if (is_last)
     last.kernel(origin, at, at, count);
-  else if (!last.returns_only())
+  else if (operation == MPI_REPLACE)
     move(at, origin, bytes);
   return true;
 }
@@ -108,15 +115,13 @@ static_assert(most_bytes < LongMoves::least);
                                                     MPI_Aint displacement, MPI_Datatype type) {
   State& state = state_of(window);
   if (state.last_swapped != type) return false;
-  std::uint64_t offset;
-  const Member* const member = find_open(state, rank);
-  if (member == nullptr || !find_offset(*member, displacement, bytes, offset)) return false;
-  const ElementLock lock(*member, ElementLock::if_free);
+  const Place place = find_place(state, rank, displacement, bytes);
+  if (!place) return false;
+  const ElementLock lock(*place.member, ElementLock::if_free);
   if (!lock.is_held()) return false;
-  std::byte* const at = member->direct + offset;
+  std::byte* const at = place.here();
   copy::small(before, at, bytes);
-  note_read(state, rank, member->address + offset);
-  note_found(state, before, bytes);
+  note_read(state, rank, place, before, bytes);
   // The common sizes without a call.
   const bool is_equal = bytes == 8   ? std::memcmp(before, compare, 8) == 0
                         : bytes == 4 ? std::memcmp(before, compare, 4) == 0

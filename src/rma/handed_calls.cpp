@@ -179,8 +179,11 @@ void HandedCalls::collect(Target& target) {
       target.failure.note(base::fail(MPI_ERR_RMA_RANGE,
                                      "an operation refers to memory that is no longer attached to {}",
                                      object::describe(window_)));
-    else if (into.type != nullptr)
-      datatype::unpack(into, 0, target.ring->before_of(call), call.bytes);
+    else if (into.type != nullptr) {
+      const std::byte* const before = target.ring->before_of(call);
+      datatype::unpack(into, 0, before, call.bytes);
+      note_found(state_of(window_), before, call.bytes);
+    }
     if (into.type != nullptr) --target.results;
     release(into);
     release(target.there[target.collected % CallRing::most]);

@@ -51,13 +51,11 @@ struct Member {
       nullptr; ///< the memory, if this process loads and stores all of it by its address and a displacement
 };
 
-/// The last accumulate that passed all checks of operation and datatype, of elements without gaps (fast.h).
+/// The last accumulate that computes, passed all checks of operation and datatype, and has elements without gaps (fast.h).
 struct LastAccumulate {
   MPI_Op operation = MPI_OP_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;
-  datatype::Builtin builtin = datatype::Builtin::no_op;
-  datatype::Kernel kernel = nullptr; ///< null: replace or no_op
-  bool returns_only() const { return builtin == datatype::Builtin::no_op; }
+  datatype::Kernel kernel = nullptr;
 };
 
 /// How this process holds the lock of one target.

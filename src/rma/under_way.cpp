@@ -72,10 +72,8 @@ private:
 
 Result make_request(const Pending& operation, object::Window& window, p2p::Request*& made) {
   if (operation == nullptr) {
-    if (p2p::sent_request == MPI_REQUEST_NULL)
-      return p2p::make_completed(*window.communicator, p2p::Completion{}, made);
     made = p2p::finished_request();
-    return {};
+    return made != nullptr ? Result() : p2p::make_completed(*window.communicator, p2p::Completion{}, made);
   }
   return p2p::make_scheduled(window.communicator, std::make_unique<UntilComplete>(operation), false, made);
 }

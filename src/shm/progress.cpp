@@ -134,4 +134,12 @@ bool is_idle() {
   return self.open_lanes == 0 && !self.deferred_work && !self.queue.has_entry();
 }
 
+bool has_nothing_to_move() {
+  const Engine& self = engine();
+  if (self.deferred_work || self.queue.has_entry()) return false;
+  for (std::uint32_t open = self.open_lanes; open != 0; open &= open - 1)
+    if (self.lanes[std::countr_zero(open)].reader.has_message()) return false;
+  return true;
+}
+
 } // namespace near::shm

@@ -33,6 +33,8 @@ Result start(const Job& job);
 /// find. Returns false if there are other transports, so that a poll that relies on it misses none of their
 /// messages.
 bool is_idle();
+/// Whether make_progress() would do nothing now. Unlike is_idle(), looks into open lanes.
+bool has_nothing_to_move();
 /// Lets small messages to this peer take the fast path if that is possible now; then left() of its lane is
 /// not 0.
 void allow_fast_sends(SendState& send_state);

@@ -166,6 +166,8 @@ static void reach(MPI_Win win, int round) {
   OK(MPI_Win_lock(rank % 2 == 0 ? MPI_LOCK_EXCLUSIVE : MPI_LOCK_SHARED, target, 0, win));
   OK(MPI_Accumulate(&one, 1, MPI_LONG, target, 0, 1, MPI_LONG, MPI_SUM, win));
   OK(MPI_Win_unlock(target, win));
+  OK(MPI_Win_lock(MPI_LOCK_SHARED, target, MPI_MODE_NOCHECK, win)); // not on the fast path
+  OK(MPI_Win_unlock(target, win));
   OK(MPI_Win_fence(0, win));
   if (rank == 0) OK(MPI_Put(&one, 1, MPI_LONG, target, 1, 1, MPI_LONG, win));
   OK(MPI_Win_fence(0, win));
