@@ -24,15 +24,15 @@ static_assert(most_bytes < LongMoves::least);
 }
 
 /// Where in the target's part `bytes` bytes at this displacement are that the origin may access now.
-struct Place {
+struct Location {
   const Member* member = nullptr; ///< null: the call has to be made in another way
   std::uint64_t offset = 0;
   explicit operator bool() const { return member != nullptr; }
   std::byte* here() const { return member->direct + offset; }
   std::uint64_t address() const { return member->address + offset; }
 };
-[[gnu::always_inline]] inline Place find_place(State& state, int rank, MPI_Aint displacement,
-                                               std::uint64_t bytes) {
+[[gnu::always_inline]] inline Location find_location(State& state, int rank, MPI_Aint displacement,
+                                                     std::uint64_t bytes) {
   const auto index = static_cast<std::size_t>(static_cast<unsigned>(rank));
   if (index >= state.members.size()) return {};
   // As open_access().
@@ -52,9 +52,9 @@ struct Place {
   return {&member, offset};
 }
 
-[[gnu::always_inline]] inline void note_read(State& state, int rank, const Place& place, const void* found,
-                                             std::uint64_t bytes) {
-  rma::note_read(state, rank, place.address());
+[[gnu::always_inline]] inline void note_read(State& state, int rank, const Location& location,
+                                             const void* found, std::uint64_t bytes) {
+  rma::note_read(state, rank, location.address());
   if (p2p::background != 0) [[unlikely]] // otherwise no poll yields
     note_found(state, found, bytes);
 }
@@ -63,9 +63,9 @@ struct Place {
 [[gnu::always_inline]] inline bool put(Window& window, const void* origin, std::uint64_t bytes, int rank,
                                        MPI_Aint displacement) {
   State& state = state_of(window);
-  const Place place = find_place(state, rank, displacement, bytes);
-  if (!place) return false;
-  move(place.here(), origin, bytes);
+  const Location location = find_location(state, rank, displacement, bytes);
+  if (!location) return false;
+  move(location.here(), origin, bytes);
   note_write(state);
   return true;
 }
@@ -74,10 +74,10 @@ struct Place {
 [[gnu::always_inline]] inline bool get(Window& window, void* origin, std::uint64_t bytes, int rank,
                                        MPI_Aint displacement) {
   State& state = state_of(window);
-  const Place place = find_place(state, rank, displacement, bytes);
-  if (!place) return false;
-  move(origin, place.here(), bytes);
-  note_read(state, rank, place, origin, bytes);
+  const Location location = find_location(state, rank, displacement, bytes);
+  if (!location) return false;
+  move(origin, location.here(), bytes);
+  note_read(state, rank, location, origin, bytes);
   return true;
 }
 
@@ -90,15 +90,15 @@ struct Place {
   const LastAccumulate& last = state.last_accumulate;
   const bool is_last = last.operation == operation && last.type == type;
   if (!is_last && operation != MPI_REPLACE && (operation != MPI_NO_OP || before == nullptr)) return false;
-  const Place place = find_place(state, rank, displacement, bytes);
-  if (!place) return false;
-  const ElementLock lock(*place.member, ElementLock::if_free);
+  const Location location = find_location(state, rank, displacement, bytes);
+  if (!location) return false;
+  const ElementLock lock(*location.member, ElementLock::if_free);
   if (!lock.is_held()) return false;
   NEAR_KILL_POINT("short-accumulate-locked");
-  std::byte* const at = place.here();
+  std::byte* const at = location.here();
   if (before != nullptr) {
     move(before, at, bytes);
-    note_read(state, rank, place, before, bytes);
+    note_read(state, rank, location, before, bytes);
   } else {
     note_write(state);
   }
@@ -115,13 +115,13 @@ struct Place {
                                                     MPI_Aint displacement, MPI_Datatype type) {
   State& state = state_of(window);
   if (state.last_swapped != type) return false;
-  const Place place = find_place(state, rank, displacement, bytes);
-  if (!place) return false;
-  const ElementLock lock(*place.member, ElementLock::if_free);
+  const Location location = find_location(state, rank, displacement, bytes);
+  if (!location) return false;
+  const ElementLock lock(*location.member, ElementLock::if_free);
   if (!lock.is_held()) return false;
-  std::byte* const at = place.here();
+  std::byte* const at = location.here();
   copy::small(before, at, bytes);
-  note_read(state, rank, place, before, bytes);
+  note_read(state, rank, location, before, bytes);
   // The common sizes without a call.
   const bool is_equal = bytes == 8   ? std::memcmp(before, compare, 8) == 0
                         : bytes == 4 ? std::memcmp(before, compare, 4) == 0
