@@ -340,6 +340,28 @@ TEST(plan, a_rank_that_is_alone_in_its_domain_holds_all_of_it) {
   EXPECT_EQ(planning::openmp_places(machine, plan.bindings[1]), "{32,33},{34,35}");
 }
 
+TEST(plan, the_only_rank_of_a_job_may_use_its_node_but_holds_one_core) {
+  auto machine = machine_of(large);
+  auto only = ranks(1);
+  only.only_rank = true;
+  auto plan = plan_of(machine, only);
+  EXPECT_EQ(plan.bindings[0].cpus.text(), "0-15");
+  EXPECT_EQ(plan.bindings[0].home.text(), "0-1"); // another job begins on the next core
+  EXPECT_EQ(planning::openmp_places(machine, plan.bindings[0]), "");
+  EXPECT_EQ(cpus_of(plan_of(machine, ranks(1))), (Texts{"0-1"})); // of a job with ranks on other machines
+
+  auto threaded = only;
+  threaded.expected_threads = 2;
+  threaded.expected_by = "OMP_NUM_THREADS=2";
+  EXPECT_EQ(cpus_of(plan_of(machine, threaded)), (Texts{"0-3"}));
+  auto bound = only;
+  ASSERT_TRUE(planning::parse_bind_to("core", bound).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine, bound)), (Texts{"0-1"}));
+  auto mapped = only;
+  ASSERT_TRUE(planning::parse_map_by("core", mapped).ok());
+  EXPECT_EQ(cpus_of(plan_of(machine, mapped)), (Texts{"0-1"}));
+}
+
 TEST(plan, ranks_that_crowd_their_domains_are_bound_no_narrower) {
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), mapped_by(65, "package")))[1], "32-63");
   EXPECT_EQ(cpus_of(plan_of(machine_of(large), mapped_by(65, "l3")))[1], "0-15");
