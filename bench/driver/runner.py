@@ -14,8 +14,8 @@ sys.path.insert(0, str(ROOT / "test"))
 import harness  # noqa: E402  the watchdog of the tests: also ends what leaves its process group
 
 GIVE_UP = 2  # after so many rounds in which it ran, a library that has failed in each is spared the case
-LONG = 8  # seconds; a peer that takes longer for a case ...
-SELDOM = 4  # ... runs it in one of so many rounds
+LONG = 8  # seconds; a peer that takes so long for a case ...
+SELDOM = 4  # ... runs it in one of so many rounds, and one that takes longer in proportionally fewer
 
 
 def read(text):
@@ -100,8 +100,8 @@ class Patience:
 
     def wants(self, run, number):
         case, _, library = run
-        slow = library.name in PEERS and self._took.get(self._part(run), 0) > LONG
-        return number < case.most_rounds and not (slow and number % SELDOM != 0)
+        took = self._took.get(self._part(run), 0) if library.name in PEERS else 0
+        return number < case.most_rounds and (took <= LONG or number % round(took * SELDOM / LONG) == 0)
 
     def note(self, run, number, seconds):
         self._took[self._part(run)] = seconds

@@ -384,9 +384,11 @@ def rounds_of(who, seconds, rounds, monkeypatch, reason=None):
     return ran
 
 
-def test_a_slow_peer_runs_in_every_fourth_round(monkeypatch):
+def test_the_slower_a_peer_is_the_less_often_it_runs(monkeypatch):
     assert rounds_of(PEER, runner.LONG + 1, 10, monkeypatch) == [0, 4, 8]
     assert rounds_of(PEER, runner.LONG - 1, 10, monkeypatch) == list(range(10))
+    assert rounds_of(PEER, 2 * runner.LONG, 20, monkeypatch) == [0, 8, 16]
+    assert rounds_of(PEER, 20 * runner.LONG, 80, monkeypatch) == [0]
     assert rounds_of(NEAR, runner.LONG + 1, 10, monkeypatch) == list(range(10))
 
 
