@@ -94,9 +94,10 @@ def test_slurm_tells_how_many_processors(launch):
     seen = launch("--explain", "-n", "1", "true", env={**SLURM, "SLURM_CPUS_PER_TASK": "2", "OMP_NUM_THREADS": "3"})
     assert "OMP_NUM_THREADS=3" in seen.out and "SLURM_CPUS" not in seen.out, seen.report()
     # It is ignored if the number of ranks differs from Slurm's, if the user sets OMP_NUM_THREADS, and if it is too large.
-    for options, variables in ((["-n", "2"], {}), ([], {"OMP_NUM_THREADS": "1"}), ([], {"SLURM_CPUS_PER_TASK": "4096"})):
+    for options, variables, level in ((["-n", "2"], {}, "core"), ([], {"OMP_NUM_THREADS": "1"}, "core"),
+                                      ([], {"SLURM_CPUS_PER_TASK": "4096"}, "numa")):
         seen = launch("--explain", *options, "true", env={**SLURM, "SLURM_NTASKS": "1", "SLURM_CPUS_PER_TASK": "2", **variables})
-        assert "SLURM_CPUS" not in seen.out and "bound to: core" in seen.out, seen.report()
+        assert "SLURM_CPUS" not in seen.out and f"bound to: {level}" in seen.out, seen.report()
     result = launch("-n", "1", "true", env={**SLURM, "SLURM_CPUS_ON_NODE": "no", "SLURM_NTASKS": "x", "SLURM_CPUS_PER_TASK": "-1"})
     assert (result.status, result.err) == (0, ""), result.report()
 
