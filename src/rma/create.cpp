@@ -75,9 +75,10 @@ void find_mapped(const Window& window, int rank) {
   member.segment = segment;
   member.here = segment != nullptr && member.shared != 0 ? segment->at<std::byte>(member.shared) : nullptr;
   member.locks = segment != nullptr && member.part != 0 ? segment->at<SharedPart>(member.part) : nullptr;
-  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC || member.locks == nullptr)
-    return; // displacements are addresses
-  member.direct = rank == state.rank ? reinterpret_cast<std::byte*>(member.address) : member.here;
+  member.direct = member.here;
+  if (rank == state.rank) member.direct = reinterpret_cast<std::byte*>(member.address);
+  if (window.flavor == MPI_WIN_FLAVOR_DYNAMIC || member.locks == nullptr) // displacements are addresses
+    member.direct = nullptr;
 }
 
 } // namespace

@@ -47,8 +47,7 @@ struct Member {
   const segment::Segment* segment = nullptr;
   std::byte* here = nullptr; ///< the memory, if `shared` is not 0
   SharedPart* locks = nullptr;
-  std::byte* direct =
-      nullptr; ///< the memory, if this process loads and stores all of it by its address and a displacement
+  std::byte* direct = nullptr; ///< the memory, if this process may store at its displacements
 };
 
 /// The last accumulate that computes, passed all checks of operation and datatype, and has elements without gaps (fast.h).
@@ -150,8 +149,7 @@ struct State : object::WindowExtension {
   std::unique_ptr<RingServer> server; ///< null: this process carries out nothing that others have handed over
 
   // Operations since the last poll(); see poll().
-  std::uintptr_t last_read =
-      0; ///< tells apart what was read last: where, and the first bytes if they are known; 0: nothing
+  std::uintptr_t last_read = 0; ///< location and first bytes of the last read, as one number; 0: none
   bool has_written = false;
 
   // Access epochs: at most one kind at a time.
