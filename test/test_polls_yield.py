@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = "every_poll_lets_others_run"
 KINDS = 19
-PLACES = 1000  # number of places that are then read, of calls that then write, and of values that are then found in one place
+PLACES = 1000  # number of places that are then read, of calls that then write, of values that are found in one place, and of lookups
 LATE_US = 100_000  # how long a rank polls before its token arrives
 SYNTAX = re.compile(r"^(getpgid\(21244896(\d\d)\)|sched_yield\(\))", re.M)
 
@@ -28,7 +28,7 @@ def yields_by_kind(folder):
             else:
                 inside = None
         if counts:
-            assert sorted(counts) == list(range(KINDS + 3)), counts
+            assert sorted(counts) == list(range(KINDS + 4)), counts
             ranks.append(list(counts.values()))
     return ranks
 
@@ -60,8 +60,8 @@ def test_each_kind_of_poll_yields_where_ranks_share_a_processor(mpiexec, compile
 
 def test_one_sided_calls_that_work_rarely_yield(mpiexec, compiled, tmp_path):
     for counts in trace(mpiexec, compiled, tmp_path, 2, one_processor(), {"NEAR_WAIT": "sleep"}):
-        reads, writes, changes = counts[KINDS:]
-        assert reads <= PLACES // 10 and writes == 0 and changes <= PLACES // 10, f"yields by kind: {counts}"
+        reads, writes, changes, lookups = counts[KINDS:]
+        assert max(reads, changes) <= PLACES // 10 and lookups <= PLACES // 100 and writes == 0, f"yields by kind: {counts}"
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two processors")

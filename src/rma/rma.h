@@ -91,9 +91,9 @@ Result flush_all(Where where, Window& window);
 Result synchronize(Window& window);
 
 /// Makes progress in a call that a program may use to wait: it reads a word again and again until another
-/// rank has changed it, and flushes or unlocks each time. So an operation that read the same location as
-/// the last one, and found the same there, counts as an empty poll (p2p::poll), and so does a call without
-/// any operation before it, since the program may have read the word itself. A program that reads different
+/// rank has changed it, and flushes or unlocks each time. So an operation that repeats earlier reads, and
+/// found the same (repeated_reads.h), counts as an empty poll (p2p::poll), and so does a call without any
+/// operation before it, since the program may have read the word itself. A program that reads different
 /// locations or values, or writes, does not wait.
 void poll(Window& window);
 

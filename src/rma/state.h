@@ -7,6 +7,7 @@
 #include "rma/attached.h"
 #include "rma/handed_calls.h"
 #include "rma/long_moves.h"
+#include "rma/repeated_reads.h"
 #include "rma/ring_server.h"
 #include "rma/rma.h"
 #include "rma/under_way.h"
@@ -151,6 +152,7 @@ struct State : object::WindowExtension {
   // Operations since the last poll(); see poll().
   std::uintptr_t last_read = 0; ///< location and first bytes of the last read, as one number; 0: none
   bool has_written = false;
+  RepeatedReads reads; ///< those before polls
 
   // Access epochs: at most one kind at a time.
   bool fenced = false;     ///< a fence has begun an epoch, if an operation uses it

@@ -13,6 +13,7 @@
 //
 // A message, a barrier or a lock orders the accesses that precede it before those that follow it, in both processes.
 #include "comm/exchange.h"
+#include "p2p/fast.h"
 #include "rma/epochs.h"
 
 #include <algorithm>
@@ -221,10 +222,11 @@ void poll(Window& window) {
   State& state = state_of(window);
   std::uintptr_t read = std::exchange(state.last_read, 0);
   bool has_written = std::exchange(state.has_written, false);
-  if (read != 0)
-    p2p::poll(read, 1);
-  else if (has_written)
+  const bool works = read != 0 ? p2p::background != 0 && !state.reads.repeats(read) : has_written;
+  if (works)
     p2p::progress();
+  else if (read != 0)
+    p2p::poll(read, 1);
   else
     p2p::poll(&window);
 }

@@ -238,6 +238,16 @@ static void count_in_place(void) {
   }
 }
 
+/// As in a table whose head says where to look.
+static void look_up(void) {
+  for (int i = 0, head, found; i < places; ++i) {
+    OK(MPI_Get(&head, 1, MPI_INT, right, 4, 1, MPI_INT, window));
+    OK(MPI_Win_flush(right, window));
+    OK(MPI_Get(&found, 1, MPI_INT, right, i, 1, MPI_INT, window));
+    OK(MPI_Win_flush(right, window));
+  }
+}
+
 static void open_window(void) {
   MPI_Group all;
   MPI_Aint bytes;
@@ -304,6 +314,9 @@ int main(int argc, char** argv) {
   mark(kinds + 2);
   count_in_place();
   mark(kinds + 2);
+  mark(kinds + 3);
+  look_up();
+  mark(kinds + 3);
   OK(MPI_Win_unlock_all(window));
   for (int i = 0; i < many; ++i) {
     OK(MPI_Cancel(&others[i]));
