@@ -4,7 +4,9 @@
 
 #include <string.h>
 
-enum { turns = 4, burst = 6000, longest = 3000 };
+// A sender asks for the lane after 16 messages, and again after each 4096. In a burst it asks twice, so that at the second time the lane
+// has carried nothing since the first.
+enum { turns = 4, burst = 9000, longest = 3000 };
 
 static int length_of(int i) { return i % 97 == 0 ? longest : 4 + i % 120; }
 
@@ -44,6 +46,7 @@ int main(int argc, char** argv) {
           OK(MPI_Get_count(&status, MPI_CHAR, &length));
           check_message(in, length, from, turn, i);
         }
+      OK(MPI_Barrier(MPI_COMM_WORLD)); // otherwise the next one begins at once
     }
     if (rank != 0) send_burst(rank, turn);
     if (rank == 0) {
