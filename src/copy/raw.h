@@ -5,6 +5,8 @@
 // that the processor cannot access needs its copies here and nowhere else.
 #pragma once
 
+#include "copy/small.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -52,6 +54,17 @@ extern bool strings_are_slow_just_past;
     loop(to, from, bytes);
   else
     std::memmove(to, from, bytes);
+}
+
+/// Up to this size, a call of memcpy would cost more than the copy. Bytes.
+inline constexpr std::size_t small_block = 64;
+
+/// raw() of blocks that are often small.
+inline void block(void* to, const void* from, std::size_t bytes) {
+  if (bytes <= small_block)
+    small(to, from, bytes);
+  else
+    raw(to, from, bytes);
 }
 
 } // namespace near::copy

@@ -3,7 +3,6 @@
 
 #include "base/atomic.h"
 #include "copy/raw.h"
-#include "copy/small.h"
 #include "copy/strided.h"
 #include "datatype/walk.h"
 
@@ -29,20 +28,10 @@ void with_offsets(const CompactNumbers& offsets, std::size_t first, std::size_t 
     copy(copy::WideOffsets{offsets.wide() + first, count});
 }
 
-/// Up to this size, a call of memcpy would cost more than the copy. Bytes.
-constexpr MPI_Count small_block = 64;
-
-void copy_block(std::byte* to, const std::byte* from, MPI_Count bytes) {
-  if (bytes <= small_block)
-    copy::small(to, from, size_of(bytes));
-  else
-    copy::raw(to, from, size_of(bytes));
-}
-
 struct PackSink {
   std::byte* out;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    copy_block(out, pointer(address), bytes);
+    copy::block(out, pointer(address), size_of(bytes));
     out += bytes;
     return true;
   }
@@ -73,7 +62,7 @@ struct PackSink {
 struct UnpackSink {
   const std::byte* in;
   bool block(std::intptr_t address, MPI_Count bytes) {
-    copy_block(pointer(address), in, bytes);
+    copy::block(pointer(address), in, size_of(bytes));
     in += bytes;
     return true;
   }

@@ -6,21 +6,18 @@
 #pragma once
 
 #include "base/kill_point.h"
-#include "copy/copy.h"
-#include "copy/small.h"
+#include "copy/raw.h"
 #include "p2p/fast.h"
 #include "rma/state.h"
 
 namespace near::rma::fast {
 
-/// Longer operations take the slow path. Bytes.
+/// Longer operations take the general path. Bytes.
 inline constexpr std::uint64_t most_bytes = 8u << 10;
 static_assert(most_bytes < LongMoves::least);
 
-[[gnu::always_inline]] inline void move(void* to, const void* from, std::uint64_t bytes) {
-  if (bytes <= 96) [[likely]]
-    return copy::small(to, from, bytes);
-  copy::copy(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, copy::Store::cached);
+[[gnu::always_inline]] inline bool has_rank(const State& state, int rank) {
+  return static_cast<std::size_t>(static_cast<unsigned>(rank)) < state.members.size();
 }
 
 /// Where in the target's part `bytes` bytes at this displacement are that the origin may access now.
@@ -33,14 +30,13 @@ struct Location {
 };
 [[gnu::always_inline]] inline Location find_location(State& state, int rank, MPI_Aint displacement,
                                                      std::uint64_t bytes) {
-  const auto index = static_cast<std::size_t>(static_cast<unsigned>(rank));
-  if (index >= state.members.size()) return {};
+  if (!has_rank(state, rank)) return {};
   // As open_access().
   if (!state.locked_all && !state.held.contains(rank)) {
     if (state.started || !state.fenced) return {};
     state.fence_used = true;
   }
-  const Member& member = state.members[index];
+  const Member& member = state.members[static_cast<std::size_t>(rank)];
   // A negative displacement is a large number, which is out of range or overflows.
   const auto size = static_cast<std::uint64_t>(member.size);
   std::uint64_t offset;
@@ -65,7 +61,7 @@ struct Location {
   State& state = state_of(window);
   const Location location = find_location(state, rank, displacement, bytes);
   if (!location) return false;
-  move(location.here(), origin, bytes);
+  copy::block(location.here(), origin, bytes);
   note_write(state);
   return true;
 }
@@ -76,7 +72,7 @@ struct Location {
   State& state = state_of(window);
   const Location location = find_location(state, rank, displacement, bytes);
   if (!location) return false;
-  move(origin, location.here(), bytes);
+  copy::block(origin, location.here(), bytes);
   note_read(state, rank, location, origin, bytes);
   return true;
 }
@@ -97,7 +93,7 @@ struct Location {
   NEAR_KILL_POINT("short-accumulate-locked");
   std::byte* const at = location.here();
   if (before != nullptr) {
-    move(before, at, bytes);
+    copy::block(before, at, bytes);
     note_read(state, rank, location, before, bytes);
   } else {
     note_write(state);
@@ -105,7 +101,7 @@ struct Location {
   if (is_last)
     last.kernel(origin, at, at, count);
   else if (operation == MPI_REPLACE)
-    move(at, origin, bytes);
+    copy::block(at, origin, bytes);
   return true;
 }
 
@@ -144,11 +140,10 @@ struct Location {
 /// rma::lock() without an assertion, of a lock that is free.
 [[gnu::always_inline]] inline bool lock(Window& window, int type, int rank) {
   State& state = state_of(window);
-  const auto index = static_cast<std::size_t>(static_cast<unsigned>(rank));
-  if (index >= state.members.size() || state.locked_all || state.started || state.fence_used ||
+  if (!has_rank(state, rank) || state.locked_all || state.started || state.fence_used ||
       state.remote != nullptr || state.held.contains(rank))
     return false;
-  auto& epoch = state.members[index].locks->epoch;
+  auto& epoch = state.members[static_cast<std::size_t>(rank)].locks->epoch;
   const bool is_exclusive = type == MPI_LOCK_EXCLUSIVE;
   if (is_exclusive ? !epoch.try_exclusive() : type != MPI_LOCK_SHARED || !epoch.try_shared()) return false;
   NEAR_KILL_POINT("short-window-locked");
@@ -160,13 +155,12 @@ struct Location {
 /// rma::unlock().
 [[gnu::always_inline]] inline bool unlock(Window& window, int rank) {
   State& state = state_of(window);
-  const auto index = static_cast<std::size_t>(static_cast<unsigned>(rank));
-  if (index >= state.members.size() || !has_nothing_to_wait_for(state)) return false;
+  if (!has_rank(state, rank) || !has_nothing_to_wait_for(state)) return false;
   const Held held = state.held.of(rank);
   if (held == Held::nothing) return false;
   state.long_moves.synchronized();
   state.held.set(rank, Held::nothing);
-  leave_epoch(state.members[index], held);
+  leave_epoch(state.members[static_cast<std::size_t>(rank)], held);
   poll_nothing(state);
   return true;
 }
@@ -185,8 +179,7 @@ struct Location {
 /// rma::flush(), whether at the target or at the origin only.
 [[gnu::always_inline]] inline bool flush(Window& window, int rank) {
   State& state = state_of(window);
-  return static_cast<std::size_t>(static_cast<unsigned>(rank)) < state.members.size() &&
-         (state.locked_all || state.held.contains(rank)) && flush_all(window);
+  return has_rank(state, rank) && (state.locked_all || state.held.contains(rank)) && flush_all(window);
 }
 
 } // namespace near::rma::fast
