@@ -155,13 +155,15 @@ bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes 
 /// Where each of more than two ranks has its processor. Sending each block to one reader costs the root less than publishing
 /// chunks that all ranks read while it writes the next one. Measured with 3 to 16 ranks (doc/adr/0029).
 bool have_processors(const Facts& facts) { return facts.size > 2 && facts.shared_processors == 0; }
-bool long_parts(const Facts& facts) { return have_processors(facts) && facts.bytes >= 8 << 10; }
+/// Where ranks share processors: long blocks of many ranks. Measured on two processors with 4 to 16 ranks (doc/adr/0029).
+bool long_parts(const Facts& facts) {
+  if (have_processors(facts)) return facts.bytes >= 8 << 10;
+  return facts.size > 4 && facts.bytes * (facts.size - 1) >= 7 << 18;
+}
 bool long_exchange(const Facts& facts) { return have_processors(facts) && facts.bytes >= 16 << 10; }
-/// All blocks together no longer fit into the caches, so one copy by the kernel costs less than two without it. Where ranks
-/// share processors, measured on two with 4 and 8 ranks (doc/adr/0029).
+/// All blocks together no longer fit into the caches, so one copy by the kernel costs less than two without it.
 bool longest_parts(const Facts& facts) {
-  if (have_processors(facts)) return facts.bytes >= (4 << 20) / facts.size;
-  return facts.size > 2 && facts.bytes * (facts.size - 1) >= 7 << 17;
+  return have_processors(facts) && facts.bytes >= (4 << 20) / facts.size;
 }
 /// Messages also for recorded calls of many ranks that share processors: such a call publishes few chunks in a turn of its rank, so that
 /// long blocks take many turns. Measured on two processors with 4 to 16 ranks (doc/adr/0024).

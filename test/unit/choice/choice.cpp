@@ -346,8 +346,8 @@ TEST(choice, long_blocks_are_messages_and_the_longest_ones_are_copied_once) {
   EXPECT_TRUE(uses_area(persistent));
 }
 
-/// Ranks that share processors: one copy of a scatter that fills the caches, as soon as it takes less time than two.
-TEST(choice, the_longest_parts_for_ranks_that_share_processors_are_copied_once) {
+/// Ranks that share processors: messages of a scatter that fills the caches, as soon as they take less time than slices.
+TEST(choice, the_long_parts_of_many_ranks_that_share_processors_are_messages) {
   auto chosen = [](MPI_Count bytes, int size, bool reads_memory) {
     return std::string(choose({.collective = Collective::scatter,
                                .bytes = bytes,
@@ -357,12 +357,13 @@ TEST(choice, the_longest_parts_for_ranks_that_share_processors_are_copied_once) 
                                .reads_memory = reads_memory})
                            .name);
   };
-  EXPECT_EQ(chosen((128 << 10) - 1, 8, true), "shared");
-  EXPECT_EQ(chosen(128 << 10, 8, true), "single_copy");
-  EXPECT_EQ(chosen(256 << 10, 4, true), "shared");
-  EXPECT_EQ(chosen(512 << 10, 4, true), "single_copy");
-  EXPECT_EQ(chosen(64 << 20, 8, false), "shared");
-  EXPECT_EQ(chosen(64 << 20, 2, true), "shared");
+  for (bool reads_memory : {false, true}) {
+    EXPECT_EQ(chosen((256 << 10) - 1, 8, reads_memory), "shared");
+    EXPECT_EQ(chosen(256 << 10, 8, reads_memory), "messages");
+    EXPECT_EQ(chosen(64 << 20, 8, reads_memory), "messages");
+    EXPECT_EQ(chosen(64 << 20, 4, reads_memory), "shared");
+    EXPECT_EQ(chosen(64 << 20, 2, reads_memory), "shared");
+  }
 }
 
 /// A recorded call takes memory for each step.
