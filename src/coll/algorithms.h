@@ -35,6 +35,8 @@ Result broadcast_pair(CollectiveGroup& group, const Call& call);
 Result gather_pair(CollectiveGroup& group, const Call& call);
 Result scatter_pair(CollectiveGroup& group, const Call& call);
 Result reduce_pair(CollectiveGroup& group, const Call& call);
+Result scan_pair(CollectiveGroup& group, const Call& call);
+Result exscan_pair(CollectiveGroup& group, const Call& call);
 
 Result barrier_by_machine(CollectiveGroup& group, const Call& call);
 Result barrier_dissemination(CollectiveGroup& group, const Call& call);

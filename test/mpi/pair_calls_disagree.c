@@ -36,14 +36,20 @@ static void exchanges(MPI_Comm comm, int bytes) {
   if (code == MPI_SUCCESS) code = MPI_Wait(&request, MPI_STATUS_IGNORE);
   CHECK(class_of(code) == MPI_ERR_OTHER);
 }
+/// Rank 0 only sends in both calls; rank 1 reads first what rank 0 calls.
+static void scans(MPI_Comm comm, int bytes) {
+  const int code = rank == 0 ? MPI_Scan(out, in, bytes, MPI_BYTE, MPI_BOR, comm)
+                             : MPI_Exscan(out, in, bytes, MPI_BYTE, MPI_BOR, comm);
+  CHECK(class_of(code) == MPI_ERR_OTHER || (rank == 0 && code == MPI_SUCCESS));
+}
 
 int main(int argc, char** argv) {
   OK(MPI_Init(&argc, &argv));
   OK(MPI_Comm_rank(MPI_COMM_WORLD, &rank));
   OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-  void (*const cases[])(MPI_Comm, int) = {only_publishes, exchanges};
+  void (*const cases[])(MPI_Comm, int) = {only_publishes, exchanges, scans};
   for (int bytes = 8 << 10; bytes <= most; bytes *= 2)
-    for (int i = 0; i < 2; ++i) {
+    for (int i = 0; i < 3; ++i) {
       MPI_Comm comm;
       OK(MPI_Comm_dup(MPI_COMM_WORLD, &comm));
       OK(MPI_Barrier(comm)); // makes the area

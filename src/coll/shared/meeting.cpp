@@ -97,4 +97,34 @@ Result reduce_pair(CollectiveGroup& group, const Call& call) {
   return group.rank() == call.root ? reduce_binomial(group, call) : send(group, call.send, call.root);
 }
 
+/// Rank 0 has its result and only sends.
+Result scan_pair(CollectiveGroup& group, const Call& call) {
+  const Buffer &own = call.send, &result = call.receive;
+  if (group.rank() == 0) {
+    NEAR_TRY(tell(group, call));
+    NEAR_TRY(group.start_send(own, 1));
+    NEAR_TRY(group.copy(own, result));
+    return group.finish_all();
+  }
+  NEAR_TRY(meet(group, call));
+  if (call.operation->commutative && !call.in_place) {
+    NEAR_TRY(group.receive(result, 0));
+    return group.reduce(*call.operation, own, result);
+  }
+  Buffer incoming;
+  NEAR_TRY(group.scratch(own.count, *own.type, incoming));
+  NEAR_TRY(group.receive(incoming, 0));
+  NEAR_TRY(group.copy(own, result));
+  return group.reduce(*call.operation, incoming, result);
+}
+
+Result exscan_pair(CollectiveGroup& group, const Call& call) {
+  if (group.rank() == 0) {
+    NEAR_TRY(tell(group, call));
+    return send(group, call.send, 1);
+  }
+  NEAR_TRY(meet(group, call));
+  return group.receive(call.receive, 0);
+}
+
 } // namespace near::coll

@@ -366,6 +366,26 @@ TEST(choice, the_long_parts_of_many_ranks_that_share_processors_are_messages) {
   }
 }
 
+/// Two ranks with a processor each. Rank 1 of an inclusive scan needs memory for what it receives.
+TEST(choice, long_scans_of_a_pair_are_messages) {
+  auto chosen = [](Collective collective, MPI_Count bytes, int shared_processors) {
+    return std::string(choose({.collective = collective,
+                               .bytes = bytes,
+                               .size = 2,
+                               .shared_processors = shared_processors,
+                               .area = true,
+                               .elementwise = true})
+                           .name);
+  };
+  for (Collective collective : {Collective::scan, Collective::exscan}) {
+    EXPECT_EQ(chosen(collective, (16 << 10) - 1, 0), "shared");
+    EXPECT_EQ(chosen(collective, 16 << 10, 0), "pair");
+    EXPECT_EQ(chosen(collective, 16 << 10, 1), "shared");
+  }
+  EXPECT_EQ(chosen(Collective::scan, (32 << 20) + 1, 0), "shared");
+  EXPECT_EQ(chosen(Collective::exscan, 64 << 20, 0), "pair");
+}
+
 /// A recorded call takes memory for each step.
 TEST(choice, long_calls_in_an_area_are_not_recorded) {
   Facts facts{.collective = Collective::alltoall,
