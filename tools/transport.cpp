@@ -68,17 +68,23 @@ bool has_statistics(const segment::ControlPage& control, std::uint32_t other) {
          (control.with_statistics[other / 64].load_relaxed() >> other % 64 & 1) != 0;
 }
 
+void print_class(const segment::ProtocolStatistics& statistics, const std::string& size, std::uint32_t owner,
+                 std::uint32_t other) {
+  std::uint32_t present = statistics.present.load_relaxed(), messages = statistics.messages.load_relaxed();
+  if (messages == 0) return;
+  bool settled = present < segment::protocols;
+  std::printf("%4u to %-4u  %-24s %-9s %11s %10u  %-9s  %s\n", other, owner, size.c_str(),
+              settled ? segment::protocol_name(static_cast<segment::Protocol>(present)) : "-",
+              settled ? rate(statistics.cost[present].load_relaxed()).c_str() : "", messages,
+              settled ? segment::basis_name(reason(statistics, present)) : "-",
+              settled ? others(statistics, present).c_str() : "still trying");
+}
+
 void print_pair(const segment::PairStatistics& row, std::uint32_t owner, std::uint32_t other) {
   for (int size_class = 0; size_class < segment::size_classes; ++size_class) {
-    const auto& statistics = row.from_it[size_class];
-    std::uint32_t present = statistics.present.load_relaxed(), messages = statistics.messages.load_relaxed();
-    if (messages == 0) continue;
-    bool settled = present < segment::protocols;
-    std::printf("%4u to %-4u  %-18s %-7s %11s %10u  %-9s  %s\n", other, owner, class_text(size_class).c_str(),
-                settled ? segment::protocol_name(static_cast<segment::Protocol>(present)) : "-",
-                settled ? rate(statistics.cost[present].load_relaxed()).c_str() : "", messages,
-                settled ? segment::basis_name(reason(statistics, present)) : "-",
-                settled ? others(statistics, present).c_str() : "still trying");
+    const std::string size = class_text(size_class);
+    print_class(row.from_it[size_class], size, owner, other);
+    print_class(row.with_gaps[size_class], size + ", gaps", owner, other);
   }
 }
 
@@ -109,9 +115,9 @@ int transport(std::int32_t launcher) {
               estimates.basis == segment::Basis::profile ? "the machine's profile, measured "
                                                          : "what is built in: mpiexec found no profile",
               base::printable(measured).c_str());
-  std::puts(
-      "Large messages: the protocol that their receiver takes, and what that was decided by\n"
-      "       ranks  size               protocol            rate   messages  reason     the other protocols");
+  std::puts("Large messages: the protocol that their receiver takes, and what that was decided by\n"
+            "       ranks  size                     protocol         rate   messages  reason     the other "
+            "protocols");
   each_pair(print_pair);
   std::puts("\nStores that fill packets, as the sender measured its copies\n       ranks  in use");
   each_pair(print_stores);

@@ -32,7 +32,7 @@ enum class Basis : std::uint32_t {
 /// the protocol), the name of the knob.
 const char* basis_name(Basis basis);
 
-/// Large messages of one size class from the other process to the owner.
+/// Large messages of one size class from the other process to the owner, either without or with gaps.
 struct ProtocolStatistics {
   base::Atomic<std::uint32_t> messages;
   base::Atomic<std::uint32_t> present; ///< the Protocol in use; Protocol::count if none yet
@@ -49,6 +49,7 @@ inline std::uint32_t statistic_of(float cost) {
 /// One row for each process of the job.
 struct alignas(64) PairStatistics {
   ProtocolStatistics from_it[size_classes];
+  ProtocolStatistics with_gaps[size_classes]; ///< of messages from it whose data has gaps at either end
   // The owner's copies into packets for that process: nanoseconds per MiB with cached and with streaming
   // stores; 0 if unknown.
   base::Atomic<std::uint32_t> store_cost[2];

@@ -55,6 +55,12 @@ struct FragmentQueue {
   void pop() { first = first->behind; }
 };
 
+/// How a peer received our last message of a kind, and for how many more messages from it that counts.
+struct ItsChoice {
+  Protocol protocol{};
+  std::uint8_t left = 0;
+};
+
 /// A process of the job. It is mapped at the first message to or from it, in small jobs before, and stays mapped until this
 /// process ends.
 struct Peer : transport::Peer {
@@ -95,9 +101,8 @@ struct Peer : transport::Peer {
   KeptRuns kept_runs;           ///< runs for our next fragments to it
   std::unique_ptr<Tuner> tuner; ///< for messages from it to us; made when it is needed, in small jobs before
   std::uint32_t both_ways = 0;  ///< above 0: messages were lately on their way in both directions at once
-  /// How it received our last message of each size class, and for how many more messages from it that counts.
-  std::array<Protocol, Tuner::classes> its_choice{};
-  std::array<std::uint8_t, Tuner::classes> choice_left{};
+  /// Of our messages without gaps, and with gaps here, by size class.
+  std::array<std::array<ItsChoice, Tuner::classes>, 2> its_choices{};
   std::list<PendingMessage> pending; ///< a list, because an empty deque takes half a KiB
   bool on_pending_list = false;
   Transfer* rts_out = nullptr; ///< messages announced to it and not finished; linked by previous and next
@@ -310,12 +315,13 @@ inline RtsDescriptor& descriptor_of(segment::Offset offset) {
 void retire_rts(Transfer& transfer);
 /// How many messages a peer follows what the other one of the pair has done: see Tuner::follow().
 inline constexpr std::uint8_t follows_for = 64;
+inline ItsChoice& its_choice(Peer& peer, std::uint64_t bytes, bool has_gaps) {
+  return peer.its_choices[has_gaps ? 1 : 0][static_cast<std::size_t>(Tuner::class_of(bytes))];
+}
 /// Sender: records how the peer receives this message.
 inline void note_its_choice(const Transfer& transfer, Protocol protocol) {
   if (transfer.bytes < worth_timing) return; // it does not choose
-  const auto size_class = static_cast<std::size_t>(Tuner::class_of(transfer.bytes));
-  peer_of(transfer).its_choice[size_class] = protocol;
-  peer_of(transfer).choice_left[size_class] = follows_for;
+  its_choice(peer_of(transfer), transfer.bytes, !transfer.buffer.is_contiguous()) = {protocol, follows_for};
 }
 /// Sender: if receivers have left FINs, lets progress collect them.
 void note_left_fins();

@@ -126,16 +126,15 @@ bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
 
 /// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once
 /// and it is the one of the pair that decides; otherwise Protocol::count.
-Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, Tuner::Mask possible) {
+Protocol choice_to_follow(Peer& peer, const Transfer& transfer, Tuner::Mask possible) {
   if (peer.rts_out != nullptr) peer.both_ways = follows_for;
   if (peer.both_ways == 0) return Protocol::count;
   --peer.both_ways;
   if (peer.row > engine().row) return Protocol::count;
-  const auto size_class = static_cast<std::size_t>(Tuner::class_of(bytes));
-  const Protocol its = peer.its_choice[size_class];
-  if (peer.choice_left[size_class] == 0 || (possible & Tuner::bit(its)) == 0) return Protocol::count;
-  --peer.choice_left[size_class];
-  return its;
+  ItsChoice& its = its_choice(peer, transfer.bytes, transfer.has_gaps);
+  if (its.left == 0 || (possible & Tuner::bit(its.protocol)) == 0) return Protocol::count;
+  --its.left;
+  return its.protocol;
 }
 
 /// Starts the transfer with the provider that the user named, or with the best one. If a provider refuses the
@@ -153,18 +152,20 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
   }
   const Provider* named = named_provider();
   Tuner& tuner = tuner_of(peer);
+  const bool has_gaps = rts.address == 0 || !transfer.buffer.is_contiguous();
+  transfer.has_gaps = has_gaps;
   for (;;) {
     const Provider* provider = named;
     if (named != nullptr && (possible & Tuner::bit(named->protocol)) != 0)
-      tuner.take(named->protocol, transfer.bytes);
+      tuner.take(named->protocol, transfer.bytes, has_gaps);
     else if (transfer.bytes < worth_timing)
       provider = &provider_of(smallest_overhead(possible));
     else if (is_cold(peer, tuner, transfer.bytes) && (possible & Tuner::bit(Protocol::cma)) != 0)
       provider = &provider_of(Protocol::cma);
-    else if (Protocol its = choice_to_follow(peer, transfer.bytes, possible); its != Protocol::count)
-      tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes);
+    else if (Protocol its = choice_to_follow(peer, transfer, possible); its != Protocol::count)
+      tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes, has_gaps);
     else
-      provider = &provider_of(tuner.choose(transfer.bytes, possible, peer.rts_count));
+      provider = &provider_of(tuner.choose(transfer.bytes, possible, peer.rts_count, has_gaps));
     transfer.protocol = static_cast<std::uint8_t>(provider->protocol);
     transfer.began_ns = os::monotonic_ns();
     outcome = provider->pull(peer, rts, transfer);
@@ -172,7 +173,7 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       if (rts.prefix != 0 && provider->protocol != Protocol::pipelined) drop_prefix(peer, rts);
       return provider;
     }
-    tuner.refused(provider->protocol, transfer.bytes);
+    tuner.refused(provider->protocol, transfer.bytes, has_gaps);
     possible &= ~Tuner::bit(provider->protocol);
   }
 }
@@ -347,7 +348,7 @@ bool accept(Peer& peer, const NodeRts& rts, std::uint64_t announced_bytes, const
 void transfer_arrived(Transfer& transfer) {
   if (transfer.bytes < worth_timing) return;
   peer_of(transfer).tuner->learn(static_cast<Protocol>(transfer.protocol), transfer.bytes, transfer.began_ns,
-                                 os::monotonic_ns());
+                                 os::monotonic_ns(), transfer.has_gaps);
 }
 
 void handle_fin(Arrival& arrival) {

@@ -52,12 +52,12 @@ float Tuner::expected_ratio(int size_class, int other, std::size_t protocol) con
 /// trials once, at its first size, and not with its largest messages. The first class takes the initial
 /// estimates. The present protocol keeps its cost until its first messages show the right one; the others need a trial
 /// before they replace it.
-void Tuner::begin(Class& here, int size_class) {
+void Tuner::begin(Class& here, int size_class, bool has_gaps) {
   if (basis_ == Basis::profile) here.next_trial = first_interval;
   for (int distance = 1; distance < classes; ++distance)
     for (int other : {size_class - distance, size_class + distance}) {
       if (other < 0 || other >= classes) continue;
-      const Class& there = of(other);
+      const Class& there = of(other, has_gaps);
       if (there.messages < first_trial) continue;
       here.cost = there.cost;
       here.basis = there.basis;
@@ -168,10 +168,9 @@ void Tuner::set_present(Class& here, Protocol protocol) {
   here.batch_messages = here.batch_overlapped = 0;
 }
 
-Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
-  int size_class = class_of(bytes);
-  Class& here = classes_[static_cast<std::size_t>(size_class)];
-  if (here.messages == 0) begin(here, size_class);
+Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent, bool has_gaps) {
+  Class& here = class_for(bytes, has_gaps);
+  if (here.messages == 0) begin(here, class_of(bytes), has_gaps);
   ++here.messages;
   here.possible |= possible;
   // Whether this message is the first one since messages to the peer began to be on their way.
@@ -228,17 +227,17 @@ Protocol Tuner::choose(std::uint64_t bytes, Mask possible, std::uint64_t sent) {
   return here.present;
 }
 
-void Tuner::follow(Protocol protocol, std::uint64_t bytes) {
-  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
-  if (here.messages == 0) begin(here, class_of(bytes));
+void Tuner::follow(Protocol protocol, std::uint64_t bytes, bool has_gaps) {
+  Class& here = class_for(bytes, has_gaps);
+  if (here.messages == 0) begin(here, class_of(bytes), has_gaps);
   ++here.messages;
   here.possible |= bit(protocol);
   if (here.present != protocol) set_present(here, protocol);
   here.trial = Protocol::count;
 }
 
-void Tuner::take(Protocol protocol, std::uint64_t bytes) {
-  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+void Tuner::take(Protocol protocol, std::uint64_t bytes, bool has_gaps) {
+  Class& here = class_for(bytes, has_gaps);
   ++here.messages;
   here.possible |= bit(protocol);
   here.named = true;
@@ -246,15 +245,15 @@ void Tuner::take(Protocol protocol, std::uint64_t bytes) {
   here.trial = Protocol::count;
 }
 
-void Tuner::refused(Protocol protocol, std::uint64_t bytes) {
-  Class& here = classes_[static_cast<std::size_t>(class_of(bytes))];
+void Tuner::refused(Protocol protocol, std::uint64_t bytes, bool has_gaps) {
+  Class& here = class_for(bytes, has_gaps);
   if (here.trial == protocol) here.trial = Protocol::count;
 }
 
-void Tuner::show(int size_class) const {
+void Tuner::show(int size_class, bool has_gaps) const {
   if (shown_ == nullptr) return;
-  const Class& here = of(size_class);
-  auto& row = shown_->from_it[size_class];
+  const Class& here = of(size_class, has_gaps);
+  auto& row = (has_gaps ? shown_->with_gaps : shown_->from_it)[size_class];
   row.messages.store_relaxed(here.messages);
   row.present.store_relaxed(static_cast<std::uint32_t>(here.present));
   for (std::size_t protocol = 0; protocol < protocols; ++protocol) {
@@ -370,9 +369,9 @@ void Tuner::learn_from_present(Class& here, float took, bool overlapped) {
     cost += 0.25f * std::clamp(took - cost, -2 * cost, 2 * cost);
 }
 
-void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns) {
-  const int size_class = class_of(bytes);
-  Class& here = classes_[static_cast<std::size_t>(size_class)];
+void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns,
+                  bool has_gaps) {
+  Class& here = class_for(bytes, has_gaps);
   note_pause(here, protocol, bytes, began_ns);
   here.last = protocol;
   here.ended_ns = ended_ns;
@@ -394,7 +393,7 @@ void Tuner::learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns
     learn_from_trial(here, took, overlapped, bytes);
   else if (protocol == here.present) // else it belongs to a trial that has ended, or began before a change
     learn_from_present(here, took, overlapped);
-  show(size_class);
+  show(class_of(bytes), has_gaps);
 }
 
 } // namespace near::shm

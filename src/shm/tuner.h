@@ -1,6 +1,10 @@
 // Chooses the protocol of a large message: the one that was fastest for earlier messages of its size and
 // pair.
 //
+// Messages whose data has gaps at either end are packed or unpacked on the way, which takes several times as long, and
+// not by every protocol alike. So their costs are kept apart: a program that sends faces of a grid in turns, some of
+// which have gaps, would otherwise take a slower protocol for those that have none.
+//
 // The best protocol depends on whether the two processors share a cache, and on a virtual machine that may
 // change while a program runs. So the choice does not depend on the size alone. The receiver, which alone
 // decides, times every transfer. It repeats the trials of other protocols, often at first, then rarely, and
@@ -47,14 +51,15 @@ public:
   explicit Tuner(segment::PairStatistics* shown = nullptr, const segment::PairEstimates* estimates = nullptr,
                  Basis basis = Basis::none)
       : shown_(shown), estimates_(estimates), basis_(basis) {
-    for (Class& each : classes_) each.pause.fill(-1);
+    for (auto& list : classes_)
+      for (Class& each : list) each.pause.fill(-1);
   }
 
   static constexpr int protocols = static_cast<int>(Protocol::count);
   using Mask = unsigned; ///< bit p: protocol p is possible for this message
   static constexpr Mask bit(Protocol protocol) { return 1u << static_cast<unsigned>(protocol); }
 
-  /// What the tuner knows about one size class.
+  /// What the tuner knows about the messages of one size class that have gaps, or about those that have none.
   struct Class {
     std::array<float, protocols> cost{};  ///< nanoseconds per KiB, smoothed
     std::array<Basis, protocols> basis{}; ///< origin of the cost; Basis::none: unknown
@@ -92,15 +97,18 @@ public:
     Mask tried = 0; ///< protocols that have had a trial with messages of this class
   };
 
+  // `has_gaps`: the message's data has gaps at the sender, at the receiver, or at both.
+
   /// Returns the protocol for a message of `bytes` bytes. `possible` must not be empty. `sent` is the number of messages
   /// that are on their way to the peer meanwhile.
-  Protocol choose(std::uint64_t bytes, Mask possible, std::uint64_t sent = 0);
+  Protocol choose(std::uint64_t bytes, Mask possible, std::uint64_t sent = 0, bool has_gaps = false);
   /// Records that the peer's choice for a message is taken over.
-  void follow(Protocol protocol, std::uint64_t bytes);
+  void follow(Protocol protocol, std::uint64_t bytes, bool has_gaps = false);
   /// Records that the user chose the protocol of a message, so that it is only timed.
-  void take(Protocol protocol, std::uint64_t bytes);
+  void take(Protocol protocol, std::uint64_t bytes, bool has_gaps = false);
   /// Records a transfer of `bytes` bytes. Both times are nanoseconds of the same clock.
-  void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns);
+  void learn(Protocol protocol, std::uint64_t bytes, std::uint64_t began_ns, std::uint64_t ended_ns,
+             bool has_gaps = false);
   /// Records that messages are on their way to the peer from now on. In a stream both ways the time in which this process
   /// waits for them is part of what the transfers from the peer cost.
   void sends_began(std::uint64_t now_ns) { sends_ = {Period{now_ns, ~std::uint64_t{0}}, sends_[0]}; }
@@ -109,7 +117,7 @@ public:
     if (sends_[0].end_ns == ~std::uint64_t{0}) sends_[0].end_ns = now_ns;
   }
   /// Records that a protocol that choose() returned cannot move the message.
-  void refused(Protocol protocol, std::uint64_t bytes);
+  void refused(Protocol protocol, std::uint64_t bytes, bool has_gaps = false);
 
   /// Whether no transfer has been recorded.
   bool is_unused() const { return spent_ns_ == 0; }
@@ -117,14 +125,19 @@ public:
   static constexpr int classes = segment::size_classes;
   /// Returns the size class of a message. Class 0: less than 8 KiB; each further class: up to twice as much.
   static int class_of(std::uint64_t bytes);
-  const Class& of(int size_class) const { return classes_[static_cast<std::size_t>(size_class)]; }
+  const Class& of(int size_class, bool has_gaps = false) const {
+    return classes_[has_gaps ? 1 : 0][static_cast<std::size_t>(size_class)];
+  }
 
 private:
   static constexpr std::uint32_t first_trial = 8, first_interval = 32, longest_interval = 2048;
   static constexpr std::uint32_t shortest_trial = 8;
   static std::uint32_t trial_length(Protocol protocol, std::uint64_t bytes, std::uint64_t sent);
 
-  void begin(Class& here, int size_class);
+  Class& class_for(std::uint64_t bytes, bool has_gaps) {
+    return classes_[has_gaps ? 1 : 0][static_cast<std::size_t>(class_of(bytes))];
+  }
+  void begin(Class& here, int size_class, bool has_gaps);
   float expected_ratio(int size_class, int other, std::size_t protocol) const;
   std::uint64_t waited(std::uint64_t began_ns) const;
   static float total(const Class& here, Protocol protocol);
@@ -142,13 +155,13 @@ private:
   void learn_from_trial(Class& here, float took, bool overlapped, std::uint64_t bytes);
   static void learn_from_present(Class& here, float took, bool overlapped);
 
-  void show(int size_class) const;
+  void show(int size_class, bool has_gaps) const;
 
   segment::PairStatistics* shown_;
   const segment::PairEstimates* estimates_;
   Basis basis_;
-  std::array<Class, classes> classes_{};
-  std::uint64_t ended_ns_ = 0; ///< when the pair's last transfer ended
+  std::array<std::array<Class, classes>, 2> classes_{}; ///< of messages without gaps, and with gaps
+  std::uint64_t ended_ns_ = 0;                          ///< when the pair's last transfer ended
   struct Period {
     std::uint64_t begin_ns = 0, end_ns = 0;
   };

@@ -80,6 +80,7 @@ struct Transfer {
   std::uint64_t footprint = 0;      ///< receiver, pipelined: memory that no other message on its way fills
   std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
   std::uint8_t protocol = 0;        ///< receiver: the protocol that was chosen
+  bool has_gaps = false;            ///< receiver: the data has gaps here or at the sender
   std::uint8_t size = 0;            ///< sender: the descriptor's
   std::uint64_t cookie = 0;         ///< names this transfer in messages of the transport
   std::uint64_t descriptor = 0;     ///< sender: where the state of its RTS is

@@ -400,6 +400,31 @@ TEST(Tuner, shows_what_its_statistics_rest_on) {
   EXPECT_EQ(basis(pipelined), Basis::named);
 }
 
+/// Faces of a grid go in turns, some of which have gaps. Their protocols are rated apart, and both are shown.
+TEST(Tuner, keeps_messages_with_gaps_apart) {
+  auto shown = std::make_unique<segment::PairStatistics>();
+  Tuner tuner(shown.get());
+  const std::array<std::array<std::uint64_t, Tuner::protocols>, 2> cost = {{{0, 20, 35}, {0, 90, 60}}};
+  std::array<std::array<int, Tuner::protocols>, 2> taken{};
+  std::uint64_t now = 1;
+  for (int message = 0; message < 2000; ++message)
+    for (const bool has_gaps : {false, true}) {
+      const Protocol protocol = tuner.choose(1 << 20, private_memory, 0, has_gaps);
+      const auto kind = static_cast<std::size_t>(has_gaps), index = static_cast<std::size_t>(protocol);
+      const std::uint64_t began = now;
+      now += cost[kind][index] << 10;
+      tuner.learn(protocol, 1 << 20, began, now, has_gaps);
+      now += 100;
+      if (message >= 1000) ++taken[kind][index];
+    }
+  EXPECT_GT(taken[0][pipelined], 900);
+  EXPECT_GT(taken[1][cma], 900);
+  const int size_class = Tuner::class_of(1 << 20);
+  EXPECT_EQ(shown->from_it[size_class].present.load_relaxed(), pipelined);
+  EXPECT_EQ(shown->with_gaps[size_class].present.load_relaxed(), cma);
+  EXPECT_EQ(tuner.of(size_class, true).messages, 2000u);
+}
+
 TEST(Tuner, shows_a_figure_beyond_all_bounds_as_the_largest) {
   auto shown = std::make_unique<segment::PairStatistics>();
   Tuner tuner(shown.get());
