@@ -4,6 +4,7 @@
 #include "os/futex.h"
 #include "transport/long_turns.h"
 #include "transport/polling.h"
+#include "transport/spin_time.h"
 
 #include <algorithm>
 #include <array>
@@ -82,6 +83,13 @@ void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t
   } else {
     sleep_on_descriptors(known, bell, rung, sleep_ns, wait_settings.descriptor_sleep_ns);
   }
+}
+
+void learn_from_sleep(std::uint64_t quiet_ns, bool was_rung) {
+  static SpinTime spin_time;
+  WaitSettings& self = wait_settings;
+  if (!self.may_sleep_at_once || self.oversubscribed || self.spin_ns == 0) return;
+  self.spin_ns = spin_time.after_sleep(self.spin_ns, quiet_ns, was_rung);
 }
 
 void nap() {

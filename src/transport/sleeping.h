@@ -21,6 +21,9 @@ void register_as_waiter();
 /// (Transport::is_silent), it returns earlier, after a nap that depends on `quiet_ns`, the time for which nothing has come. Call it without the engine lock.
 void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
                       std::uint64_t quiet_ns);
+/// Call this after each sleep of a wait, with the engine lock: it sets for how long waits poll (spin_time.h). Learns nothing with more
+/// ranks than processors, where others may need this processor.
+void learn_from_sleep(std::uint64_t quiet_ns, bool was_rung);
 /// Sleeps for a moment, whatever arrives. Call it without the engine lock.
 void nap();
 

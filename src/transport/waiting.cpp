@@ -362,9 +362,12 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       sleep_until_rung(bell, rung, sleeps_ns, nap_after_ns);
     }
     sleep_ns = std::min(2 * sleep_ns, self.longest_sleep_ns);
+    const std::uint64_t woke = os::monotonic_ns();
+    const bool was_rung = DoorbellCalls::rung(bell.bell) != rung;
+    learn_from_sleep(woke - quiet_since, was_rung);
     // Whoever has rung may have more to come. But the rings of locks and packets that are given up are for all that wait for them.
-    if (!self.oversubscribed && !needs_announcements() && DoorbellCalls::rung(bell.bell) != rung) {
-      quiet_since = os::monotonic_ns();
+    if (!self.oversubscribed && !needs_announcements() && was_rung) {
+      quiet_since = woke;
       spin_ns = first_spin_ns;
     }
     waiting.leader_sleeps = false;
