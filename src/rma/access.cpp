@@ -1,4 +1,4 @@
-// Put and get, for which the origin moves the bytes; and how to reach a target's memory.
+// Put and get, for which the origin moves the bytes, and how to reach a target's memory.
 // Source: MPI 5.0, section 12.3.
 #include "rma/access.h"
 #include "base/checked.h"
@@ -11,7 +11,7 @@ namespace near::rma {
 
 namespace {
 
-/// Where the data of a buffer begin and end, in bytes from its address. False if that does not fit 63 bits.
+/// Where the data of a buffer begin and end, in bytes from its address. Returns false if that does not fit in 63 bits.
 bool hull(MPI_Count count, const Datatype& type, MPI_Count& low, MPI_Count& high) {
   MPI_Count steps = 0;
   if (!base::checked_multiply(count - 1, type.extent, steps)) return false;
@@ -28,7 +28,7 @@ Result out_of_range(const Window& window, const Target& target) {
                     object::describe(window));
 }
 
-/// Where in the segment of its owner's job attached memory is.
+/// Where attached memory lies in the segment of its owner's job.
 struct Attached {
   bool shared = false;          ///< all of it is in the segment,
   std::uint64_t to_segment = 0; ///< at its address plus this
@@ -65,8 +65,8 @@ bool find_all_attached(const Member& member, std::uint64_t address, const Target
   return true;
 }
 
-/// A put or get between memory that this process can load and store. Those with a request are not counted: a program may wait for
-/// each of them, and use what has come, without ever synchronising.
+/// A put or get between memory that this process can load and store. Calls with a request are not counted: a program may wait for
+/// each of them and use the data without ever synchronising.
 void move(const Buffer& from, const Buffer& to, Window& window, const Pending* pending) {
   const MPI_Count bytes = to.bytes();
   if (pending == nullptr && static_cast<std::uint64_t>(bytes) >= LongMoves::least && from.is_contiguous() &&
@@ -86,7 +86,7 @@ bool is_of_own_part(const Window& window, std::span<const Run> runs) {
   const Member& own = state.members[static_cast<std::size_t>(state.rank)];
   if (window.flavor != MPI_WIN_FLAVOR_DYNAMIC)
     return are_inside(runs, own.address, static_cast<std::uint64_t>(own.size));
-  AttachedRange range; // that was found last
+  AttachedRange range; // the last one found
   return each_piece(runs, [&](std::uint64_t begin, std::uint64_t bytes) {
     const std::uint64_t behind = begin + bytes;
     if (begin >= range.begin && behind <= range.end && begin < behind) return true;
@@ -119,7 +119,7 @@ Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& noth
   if (target.rank == MPI_PROC_NULL) return {};
   NEAR_TRY(check_rank(target.rank, window));
   NEAR_TRY(open_access(target.rank, window));
-  MPI_Count there = target.count * target.type->size; // fits: the bindings have checked it
+  MPI_Count there = target.count * target.type->size; // fits: checked by the bindings
   if (bytes != there)
     return base::fail(MPI_ERR_COUNT, "{} bytes here and {} at the target: a one-sided call moves as many",
                       bytes, there);
@@ -133,8 +133,8 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
   const Member& member = state.members[static_cast<std::size_t>(target.rank)];
   MPI_Count low = 0, high = 0, offset = 0;
   if (!hull(target.count, *target.type, low, high)) return out_of_range(window, target);
-  // Where this process has the memory mapped. As an integer: with absolute addresses in the datatype it may be any
-  // address, and lies in the segment only with the datatype's displacements.
+  // Where this process has mapped the memory. An integer, because with absolute addresses in the datatype it may
+  // be any address, and lies in the segment only together with the datatype's displacements.
   bool is_mapped = false;
   std::uintptr_t mapped = 0;
   std::uint64_t address = 0;
@@ -146,7 +146,7 @@ Result find_memory(const Window& window, const Target& target, TargetMemory& mem
     if (remote == nullptr) {
       found = find_all_attached(member, address, target, low, high, attached);
     } else {
-      // What a remote target has attached is known only there. It checks a message before it moves anything.
+      // Only a remote target knows what it has attached. It checks a message before it moves anything.
       constexpr MPI_Count most_in_a_message = 16384;
       const Buffer there{reinterpret_cast<void*>(address), target.count, target.type};
       memory.waits = there.bytes() <= most_in_a_message;

@@ -9,27 +9,27 @@
 
 namespace near::rma {
 
-/// What every operation checks: rank, epoch, amounts, range. `bytes`: the origin's. Sets `memory` unless there
-/// is `nothing` to do.
+/// Makes the checks common to all operations: rank, epoch, amounts, range. `bytes` is the size of the origin's
+/// data. Sets `memory` unless there is `nothing` to do.
 Result prepare(const Target& target, MPI_Count bytes, Window& window, bool& nothing, TargetMemory& memory);
 /// Whether all of this memory is in this process's part of the window.
 bool is_of_own_part(const Window& window, std::span<const Run> runs);
-/// The target's memory as a buffer, at its address as this process gets at it.
+/// The target's memory as a buffer, at the address at which this process reaches it.
 Buffer buffer_of(const TargetMemory& memory, const Target& target);
 /// Copies from a buffer of this process to the target's memory.
 Result store(const Buffer& from, const TargetMemory& memory, const Target& target);
 /// Copies from the target's memory into a buffer of this process.
 Result load(const Buffer& into, const TargetMemory& memory, const Target& target);
 
-/// Hands an operation on private memory to its target. Sets `handed` to false if it has to be done in another way. `pending`: that of
-/// the caller; if it is not null, the operation is complete at the origin.
+/// Hands an operation on private memory to its target. Sets `handed` to false if the operation has to be done differently.
+/// `pending` is the caller's; if it is not null, the operation is complete at the origin.
 Result hand_over(const Handing& operation, int rank, Window& window, const Pending* pending, bool& handed);
 
-/// Waits until the operation is complete at the target, and returns its failure.
+/// Waits until the operation is complete at the target. Returns the operation's failure, if any.
 Result await(const Pending& operation, int rank, Window& window);
 
-/// Begins an operation on `rank` by `call(operation)`, and sets `pending`, unless that is null, if it is
-/// still under way afterwards.
+/// Begins an operation on `rank` by `call(operation)`. If the operation is still under way afterwards, sets
+/// `pending` unless that is null.
 template <class Call>
 Result begin_remote(Window& window, int rank, const TargetMemory& memory, Pending* pending, Call&& call) {
   Pending operation = state_of(window).under_way.begin(rank);

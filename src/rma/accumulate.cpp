@@ -12,7 +12,7 @@ namespace near::rma {
 
 namespace {
 
-/// Describes the buffer as contiguous elements; false if they are not contiguous.
+/// Describes the buffer as contiguous elements. Returns false if they are not contiguous.
 bool as_elements(Buffer& buffer, Datatype& element) {
   if (buffer.type == &element && element.contiguous) return true; // without a division
   if (!buffer.type->contiguous || !element.contiguous)
@@ -21,7 +21,7 @@ bool as_elements(Buffer& buffer, Datatype& element) {
   return true;
 }
 
-/// Both sides of an operation that computes must consist of one predefined datatype, which it is defined on.
+/// Both sides of an operation that computes must consist of one predefined datatype for which the operation is defined.
 Result check_elements(const Operation& operation, const Buffer& origin, const Target& target) {
   const Datatype* element = target.type->element;
   if (element == nullptr)

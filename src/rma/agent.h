@@ -1,4 +1,4 @@
-// What a process does for the others of a window whenever it makes progress.
+// Work that a process does for the other processes of a window whenever it makes progress.
 #pragma once
 
 #include "p2p/p2p.h"
@@ -8,7 +8,7 @@
 
 namespace near::rma {
 
-/// Calls advance() of an object from the progress engine, from start() until stop() or its own end.
+/// Calls advance() of an object from the progress engine, from start() until stop() or until the object ends.
 template <class Object>
 class Agent {
 public:

@@ -17,7 +17,7 @@ bool wants_own_pages(const Info* info) {
   return value != nullptr && *value == "true";
 }
 
-/// Allocates whole pages of this process's own for its part.
+/// Allocates whole pages for this process's part.
 Result make_own_memory(Window& window, std::size_t bytes, const memory::AllocationHints& hints) {
   NEAR_TRY(make_shared_part(window));
   if (bytes == 0) return {};
@@ -45,8 +45,8 @@ Result allocate_apart(Communicator& communicator, int flavor, Member mine, const
   return {};
 }
 
-/// Allocates all parts one after another, in the arena of rank 0. Each page is placed by the process whose
-/// byte is its first.
+/// Allocates all parts one after another, in the arena of rank 0. Each page is placed by the process that
+/// owns its first byte.
 Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* info,
                          const memory::AllocationHints& hints, void*& base, Window*& made) {
   Window* window = nullptr;
@@ -68,7 +68,7 @@ Result allocate_in_a_row(Communicator& communicator, Member mine, const Info* in
       result = base::fail(MPI_ERR_NO_MEM, "no {} bytes in a row for the window: {}", all,
                           std::string(base::failure_text()));
   }
-  // The others need the address of the row. The first member has it until all parts are known.
+  // The others need the row's address. The first member holds it until all parts are known.
   Member told = mine;
   told.shared = state.allocated != nullptr ? shared_offset(state.allocated) : 0;
   NEAR_TRY(agree(*window, told, result));

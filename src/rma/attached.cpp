@@ -37,7 +37,7 @@ void put(AttachedDirectory::Entry& entry, const AttachedDirectory::Entry& from) 
 /// Index of the last of `count` elements that begins at or before `address`; also 0 if none does.
 template <class Begin>
 std::size_t last_not_behind(std::size_t count, std::uint64_t address, Begin&& begin) {
-  std::size_t low = 0, high = count; // those before `low` begin at or before it, those from `high` on behind
+  std::size_t low = 0, high = count; // those before `low` begin at or before it, those from `high` on after
   while (low < high) {
     std::size_t middle = low + (high - low) / 2;
     if (begin(middle) <= address)
@@ -52,7 +52,7 @@ AttachedLeaf& leaf_at(const segment::Segment& segment, Offset offset) {
   return *segment.at<AttachedLeaf>(offset);
 }
 
-/// find_attached() in one pass, whose result is meaningless if the list has changed meanwhile.
+/// One pass of find_attached(). The result is meaningless if the list has changed meanwhile.
 bool try_find(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
               std::uint64_t end, AttachedRange& found) {
   Offset offset = get(attached.directory);
@@ -71,7 +71,7 @@ bool try_find(const segment::Segment& segment, const Attachments& attached, std:
     for (; at < pieces; ++at) {
       const std::uint64_t address = get(leaf.pieces[at].address), bytes = get(leaf.pieces[at].bytes);
       const Offset shared = get(leaf.pieces[at].shared);
-      // The first piece may begin before, each further one where the last one ends.
+      // The first piece may begin before `begin`, each further one where the previous one ends.
       if (any ? address != found.end : begin < address || begin - address >= bytes) return false;
       if (!any) found.begin = address;
       any = true;
@@ -135,7 +135,7 @@ Result AttachedList::take_pages(std::size_t bytes, void*& made) {
     return base::fail(MPI_ERR_NO_MEM, "no memory for the list of attached memory: {}",
                       std::string(base::failure_text()));
   memory_.push_back(made);
-  std::memset(made, 0, bytes); // it may be reused memory, with old contents
+  std::memset(made, 0, bytes); // the memory may be reused and have old contents
   return {};
 }
 
@@ -211,8 +211,8 @@ Result AttachedList::add(std::uint64_t begin, std::uint64_t bytes, Offset shared
   };
   std::size_t at = find_index();
   if (count == AttachedLeaf::most) {
-    // A piece behind all others gets a new leaf, so that attaching in order fills leaves. Else the leaf is
-    // halved.
+    // A piece after all others gets a new leaf, so that attaching in order fills leaves. Otherwise the leaf
+    // is halved.
     const bool behind_all = at == count && index + 1 == all.count.load_relaxed();
     const std::size_t stay = behind_all ? count : count / 2;
     AttachedLeaf& next = new_leaf(index + 1, behind_all ? begin : leaf->pieces[stay].address.load_relaxed());

@@ -40,7 +40,7 @@ static_assert(sizeof(AttachedLeaf) <= 4096);
 /// The leaves in order of their pieces. None is empty.
 struct alignas(16) AttachedDirectory {
   struct Entry {
-    base::Atomic<std::uint64_t> first; ///< address of its first piece
+    base::Atomic<std::uint64_t> first; ///< address of the leaf's first piece
     base::Atomic<Offset> leaf;
   };
   base::Atomic<std::uint64_t> count;
@@ -58,15 +58,15 @@ struct Attachments {
 struct AttachedRange {
   std::uint64_t begin = 0, end = 0; ///< of the pieces that were examined
   bool shared = false;              ///< all of it is in the segment
-  std::uint64_t to_segment = 0;     ///< offset in the segment less address, modulo 2^64; if `shared`
+  std::uint64_t to_segment = 0;     ///< offset in the segment minus address, modulo 2^64; if `shared`
 };
 
-/// Finds [begin, end) of the owner's address space, `begin` < `end`. Returns false unless every byte of it is
-/// attached. Any process may call it. `segment` is that of the owner's job.
+/// Finds [begin, end) of the owner's address space; `begin` < `end`. Returns false unless every byte is
+/// attached. Any process may call this. `segment` is the segment of the owner's job.
 bool find_attached(const segment::Segment& segment, const Attachments& attached, std::uint64_t begin,
                    std::uint64_t end, AttachedRange& found);
 
-/// The owner's side of the list: it alone changes it.
+/// The owner's side of the list; only the owner changes the list.
 class AttachedList {
 public:
   explicit AttachedList(Attachments& shared) : shared_(shared), segment_(memory::space().segment) {}
@@ -75,7 +75,7 @@ public:
   /// Precondition: no process searches the list any more.
   ~AttachedList();
 
-  /// The address at which something is attached that overlaps [begin, begin + bytes); 0 if nothing does.
+  /// The attach address of memory that overlaps [begin, begin + bytes); 0 if none does.
   std::uint64_t overlapping(std::uint64_t begin, std::uint64_t bytes) const;
   /// Attaches memory. Precondition: it overlaps no attached memory, and `bytes` > 0. Fails with MPI_ERR_NO_MEM if there
   /// is no memory for the list.
@@ -95,7 +95,7 @@ private:
   Attachments& shared_;
   const segment::Segment& segment_;               ///< of this process's job
   std::map<std::uint64_t, std::uint64_t> pieces_; ///< address -> bytes
-  std::size_t most_leaves_ = 0;                   ///< that the directory has space for
+  std::size_t most_leaves_ = 0;                   ///< how many the directory has space for
   std::vector<AttachedLeaf*> free_leaves_;
   std::vector<void*> memory_; ///< everything that was allocated, outgrown directories included
 };

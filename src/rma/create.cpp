@@ -1,4 +1,4 @@
-// Windows come into being, and go: the steps that all of them share, and windows of the program's own memory.
+// Creating and freeing windows: the steps common to all of them, and windows of the program's own memory.
 // Source: MPI 5.0, sections 12.2 and 12.8.
 #include "comm/exchange.h"
 #include "memory/segments.h"
@@ -15,8 +15,8 @@ namespace near::rma {
 
 namespace {
 
-/// Gives back what this process allocated for the window, without communication. No process has pages in
-/// its row any more.
+/// Frees what this process allocated for the window, without communication. Precondition: no process has
+/// pages in its row any more.
 void undo(Window& window) {
   State& state = state_of(window);
   state.remote.reset();
@@ -66,7 +66,7 @@ Result make_shared_part(Window& window, std::size_t rings) {
 
 namespace {
 
-/// Sets where this process has another one's part mapped.
+/// Finds where this process has mapped another one's part.
 void find_mapped(const Window& window, int rank) {
   State& state = state_of(window);
   Member& member = state.members[static_cast<std::size_t>(rank)];
@@ -90,15 +90,15 @@ Result agree(Window& window, Member mine, Result result) {
   if (state.own != nullptr) mine.part = shared_offset(state.own);
   Result told = coll::all_gather(comm::byte_buffer(&mine, sizeof mine),
                                  comm::byte_buffer(state.members.data(), sizeof mine), *window.communicator);
-  if (!told.ok()) return told; // the parts may be in use: what was made stays
+  if (!told.ok()) return told; // the parts may be in use, so nothing is undone
   for (std::size_t rank = 0; rank < state.members.size(); ++rank) find_mapped(window, static_cast<int>(rank));
   auto bad = std::find_if(state.members.begin(), state.members.end(),
                           [](const Member& member) { return member.failed != 0; });
   if (bad == state.members.end()) return {};
   auto failed = static_cast<int>(bad->failed);
   auto rank = static_cast<int>(bad - state.members.begin());
-  // A process that has died cannot be read either. Whoever comes to this barrier was alive after the attempt, and if one does not come,
-  // the launcher ends the job.
+  // A process that has died cannot be read either. A process that reaches this barrier was alive after the attempt; if one does
+  // not, the launcher ends the job.
   NEAR_TRY(coll::barrier(*window.communicator));
   NEAR_TRY(leave_row(window));
   undo(window);
@@ -121,7 +121,7 @@ Result begin_handing(Window& window) {
       we_reach_others = true;
   }
   if (we_reach_others) state.handed = std::make_unique<HandedCalls>(window);
-  // Where ranks share processors, none is waited for (HandedCalls::is_answered).
+  // Ranks that share processors never wait for a target (HandedCalls::is_answered).
   if (!others_reach_us || transport::wait_settings.oversubscribed || window.communicator->size == 1)
     return {};
   state.server = std::make_unique<RingServer>(window);
@@ -182,7 +182,7 @@ Result create_any(Communicator& communicator, int flavor, Member mine, const Inf
   Window* window = nullptr;
   NEAR_TRY(make(communicator, flavor, window));
   expose(*window, mine);
-  // Where this process's memory is private, that of the others probably is, too.
+  // If this process's memory is private, the others' probably is too.
   constexpr std::size_t most_rings = 3;
   const bool wants_rings = is_private(*window, mine) && memory::has_ample_space();
   const std::size_t others = wants_rings ? static_cast<std::size_t>(window->communicator->size - 1) : 0;
@@ -223,11 +223,11 @@ Result free_window(Window& window) {
   // A failure is returned last: the other processes wait for this one, and the window is gone in any case.
   FirstFailure failure;
   failure.note(settle_all(window, Where::target));
-  // The memory of other processes' rings may go after the barrier: what they still hand over, they do themselves.
+  // After the barrier the memory of other processes' rings may vanish. They carry out themselves whatever they still hand over.
   state.server.reset();
-  // After this no process accesses the part of another.
+  // From here on no process accesses another's part.
   NEAR_TRY(coll::barrier(*window.communicator));
-  // But messages that give locks back may still be on their way.
+  // But messages that release locks may still be on their way.
   if (state.remote != nullptr) state.remote->stop();
   NEAR_TRY(leave_row(window));
   undo(window);

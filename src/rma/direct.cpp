@@ -10,14 +10,14 @@ namespace near::rma {
 
 namespace {
 
-/// Shorter data go in messages. Where the network needs the target's processor (TCP), a message wakes a target that sleeps
-/// between two looks at the network, for up to 1 ms, and a read does not; a write is followed by a message.
+/// Shorter data go in messages. If the network needs the target's processor (TCP), a message wakes a target that sleeps
+/// between two polls of the network, for up to 1 ms. A read does not; a write is followed by a message.
 constexpr MPI_Count least_write = 16 << 10, least_read = 256 << 10;
-/// The most pieces on each side, and how long they must be on average unless there is one only.
+/// The most pieces on each side, and their least average length if there are several.
 constexpr std::size_t most_pieces = 64;
 constexpr MPI_Count least_piece = 4096;
 
-/// Lists the memory of a buffer. Returns false if it is many short pieces.
+/// Lists the memory of a buffer. Returns false if it consists of many short pieces.
 bool list(const Buffer& buffer, std::vector<os::Run>& runs) {
   if (buffer.is_contiguous()) {
     runs.push_back({buffer.contiguous_start(), static_cast<std::size_t>(buffer.bytes())});
@@ -55,7 +55,7 @@ void Direct::begin(std::unique_ptr<Direct> made, const Window& window) {
   Direct& direct = *made.release();
   transport::Peer& peer = peer_of(window, direct.rank);
   const auto& key = state_of(window).members[static_cast<std::size_t>(direct.rank)].key;
-  // They are moved out, since the object may be gone before the transport has read them.
+  // Moved out because the object may be gone before the transport has read them.
   std::vector<os::Run> theirs = std::move(direct.theirs), mine = std::move(direct.mine);
   if (direct.writes)
     transport::put(peer, key, theirs, mine, direct);
@@ -66,7 +66,7 @@ void Direct::begin(std::unique_ptr<Direct> made, const Window& window) {
 Result Remote::begin(std::unique_ptr<Direct> direct) {
   make_room(0);
   Target& its = activate(direct->rank);
-  // The network tells that puts are complete at the target only when no other access is under way.
+  // The network reports puts as complete at the target only when no other access is under way.
   if (its.written.size() >= most_unanswered)
     p2p::wait_until([&its] { return its.written.size() < most_unanswered; });
   ++activate(direct->rank).direct;

@@ -1,4 +1,4 @@
-// Memory that is attached to dynamic windows, and detached. Source: MPI 5.0, section 12.2.4.
+// Attaching memory to dynamic windows, and detaching it. Source: MPI 5.0, section 12.2.4.
 #include "rma/creation.h"
 
 namespace near::rma {

@@ -21,15 +21,15 @@ object::HandleBits handle_of(const Object& object) {
 /// Makes a buffer for `count` elements of a predefined type in `memory`.
 Result scratch_for(MPI_Count count, Datatype& element, std::vector<std::byte>& memory, Buffer& buffer);
 
-/// Combines packed elements. Where elements have gaps, they are unpacked first, into memory that prepare() allocates.
+/// Combines packed elements. Elements with gaps are first unpacked into memory that prepare() allocates.
 class Reduction {
 public:
-  /// `operands` are packed elements; they must stay where they are. The handles are those of the predefined operation and
-  /// datatype. Fails if there are none such, if the operation is not defined on the datatype, or without memory.
+  /// `operands` are packed elements, which must stay where they are. The handles name the predefined operation and
+  /// datatype. Fails if no such objects exist, if the operation is not defined on the datatype, or if there is no memory.
   Result prepare(object::HandleBits operation, object::HandleBits element,
                  std::span<const std::byte> operands);
-  /// Returns, packed, operands op old[i]; `old` has as many bytes as the operands. What it returns lies in memory of this
-  /// object, valid until the next call.
+  /// Returns `operands op old[i]`, packed; `old` has as many bytes as the operands. The result lies in memory of this
+  /// object and is valid until the next call.
   const std::byte* apply(const std::byte* old);
 
 private:

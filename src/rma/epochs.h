@@ -1,4 +1,4 @@
-// What the files about epochs share: the checks of their calls. See synchronize.cpp and locks.cpp.
+// Shared by the files about epochs: the checks that their calls make. See synchronize.cpp and locks.cpp.
 #pragma once
 
 #include "rma/state.h"
@@ -15,7 +15,7 @@ inline Result check_assertion(int assertion, int known) {
                     assertion & ~known);
 }
 
-/// Ends the epoch that a fence may have begun; an error if an operation has used it.
+/// Ends the epoch that a fence may have begun. Fails if an operation has used that epoch.
 inline Result end_fence(Window& window) {
   State& state = state_of(window);
   if (state.fence_used)

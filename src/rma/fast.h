@@ -1,8 +1,8 @@
 // Operations on memory that this process loads and stores, inline in the calls that make them.
 //
-// Each function declines unless an epoch is open in which this process reaches the target without waiting, and all of the data is in a
-// part that it can load and store (Member::direct). Then it has done nothing but what the general path does, too, which makes the
-// call or says what is wrong with it.
+// Each function declines unless an open epoch lets this process reach the target without waiting and all of the data is in a part
+// that it can load and store (Member::direct). A function that declines has done nothing that the general path does not do too. The
+// general path then makes the call or reports what is wrong with it.
 #pragma once
 
 #include "base/kill_point.h"
@@ -12,7 +12,7 @@
 
 namespace near::rma::fast {
 
-/// Longer operations take the general path. Bytes.
+/// In bytes. Longer operations take the general path.
 inline constexpr std::uint64_t most_bytes = 8u << 10;
 static_assert(most_bytes < LongMoves::least);
 
@@ -20,9 +20,9 @@ static_assert(most_bytes < LongMoves::least);
   return static_cast<std::size_t>(static_cast<unsigned>(rank)) < state.members.size();
 }
 
-/// Where in the target's part `bytes` bytes at this displacement are that the origin may access now.
+/// Where `bytes` bytes at this displacement lie in the target's part, if the origin may access them now.
 struct Location {
-  const Member* member = nullptr; ///< null: the call has to be made in another way
+  const Member* member = nullptr; ///< null: the call must take the general path
   std::uint64_t offset = 0;
   explicit operator bool() const { return member != nullptr; }
   std::byte* here() const { return member->direct + offset; }
@@ -31,7 +31,7 @@ struct Location {
 [[gnu::always_inline]] inline Location find_location(State& state, int rank, MPI_Aint displacement,
                                                      std::uint64_t bytes) {
   if (!has_rank(state, rank)) return {};
-  // As open_access().
+  // As in open_access().
   if (!state.locked_all && !state.held.contains(rank)) {
     if (state.started || !state.fenced) return {};
     state.fence_used = true;
@@ -77,8 +77,8 @@ struct Location {
   return true;
 }
 
-/// rma::accumulate() of 1 to most_bytes bytes of elements without gaps; `before` may be null. One that computes must be like the last
-/// one of the window.
+/// rma::accumulate() of 1 to most_bytes bytes of elements without gaps; `before` may be null. A call that computes must be like the
+/// window's last such call.
 [[gnu::always_inline]] inline bool accumulate(Window& window, const void* origin, void* before,
                                               MPI_Count count, std::uint64_t bytes, int rank,
                                               MPI_Aint displacement, MPI_Datatype type, MPI_Op operation) {
@@ -105,7 +105,7 @@ struct Location {
   return true;
 }
 
-/// rma::compare_and_swap() of one element of `bytes` bytes, of the type of the last one.
+/// rma::compare_and_swap() of one element of `bytes` bytes, whose type is that of the last call.
 [[gnu::always_inline]] inline bool compare_and_swap(Window& window, const void* origin, const void* compare,
                                                     void* before, std::uint64_t bytes, int rank,
                                                     MPI_Aint displacement, MPI_Datatype type) {
@@ -118,7 +118,7 @@ struct Location {
   std::byte* const at = location.here();
   copy::small(before, at, bytes);
   note_read(state, rank, location, before, bytes);
-  // The common sizes without a call.
+  // The common sizes, without a function call.
   const bool is_equal = bytes == 8   ? std::memcmp(before, compare, 8) == 0
                         : bytes == 4 ? std::memcmp(before, compare, 4) == 0
                                      : std::memcmp(before, compare, bytes) == 0;
@@ -126,12 +126,12 @@ struct Location {
   return true;
 }
 
-/// Whether all operations of this window are complete when their calls return, and no message waits to be moved.
+/// Whether all operations of this window are complete when their calls return, and no message is waiting to be moved.
 [[gnu::always_inline]] inline bool has_nothing_to_wait_for(const State& state) {
   return state.handed == nullptr && state.remote == nullptr && p2p::is_quiet();
 }
 
-/// What rma::poll() does where there is nothing to poll.
+/// What rma::poll() does if there is nothing to poll.
 [[gnu::always_inline]] inline void poll_nothing(State& state) {
   state.last_read = 0;
   state.has_written = false;
@@ -165,7 +165,7 @@ struct Location {
   return true;
 }
 
-/// rma::flush_all(), whether at the targets or at the origin only.
+/// rma::flush_all(), at the targets or only at the origin.
 [[gnu::always_inline]] inline bool flush_all(Window& window) {
   State& state = state_of(window);
   if (!(state.locked_all || !state.held.empty()) || !has_nothing_to_wait_for(state)) return false;
@@ -176,7 +176,7 @@ struct Location {
   return true;
 }
 
-/// rma::flush(), whether at the target or at the origin only.
+/// rma::flush(), at the target or only at the origin.
 [[gnu::always_inline]] inline bool flush(Window& window, int rank) {
   State& state = state_of(window);
   return has_rank(state, rank) && (state.locked_all || state.held.contains(rank)) && flush_all(window);

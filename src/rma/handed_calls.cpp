@@ -18,25 +18,25 @@ namespace {
 
 using queue::Number;
 
-/// Operations on a target before it is worth a ring that has to be allocated, which costs as much as about 30 of them.
+/// Operations on a target before it is worth allocating a ring, which costs as much as about 30 of them.
 constexpr std::uint32_t operations_without_ring = 32;
-/// How many rings a process allocates, for all its windows together: 1 MiB.
+/// The most rings that a process allocates for all its windows together: 1 MiB.
 constexpr int most_allocated_rings = 64;
 int allocated_rings = 0;
-/// How long a target is waited for: as long as the kernel's copy takes that replaces its answer.
+/// How long to wait for a target: as long as the kernel's copy that replaces its answer.
 constexpr std::uint64_t wait_ns = 2'000;
-/// The same if it did not answer the last time. Two processes that access each other may both miss the other's answer because it copies
-/// for so long; the next time one of them has to wait until the other is done.
+/// How long to wait if the target did not answer the last time. Two processes that access each other may both miss the other's
+/// answer because each copies for so long; the next time one of them has to wait until the other is done.
 constexpr std::uint64_t wait_again_ns = 4'000;
-/// The same if it had to be woken.
+/// How long to wait if the target had to be woken.
 constexpr std::uint64_t wait_for_waking_ns = 50'000;
-/// Operations that are longer, and alone, are not handed to a target that is not waited for: they would be copied twice for nothing.
+/// A single operation longer than this is not handed to a target that is not waited for: it would be copied twice for nothing.
 constexpr std::uint32_t longest_in_vain = 1024;
 
-/// Where ranks share processors, a target would need that of the process that waits for it.
+/// If ranks share processors, the target would need the processor of the process that waits for it.
 bool never_waits() { return transport::wait_settings.oversubscribed; }
 
-/// Keeps the datatype of a buffer that is used after the call.
+/// Keeps a buffer's datatype alive, because the buffer is used after the call.
 void keep(const Buffer& buffer) {
   if (!buffer.type->predefined) object::keep(buffer.type);
 }
@@ -73,7 +73,7 @@ bool HandedCalls::is_worth_ring(Target& target) const {
   return !state_of(window_).spare_rings.empty() || ++target.operations > operations_without_ring;
 }
 
-/// Makes a ring and lists it at its target. Returns false if there is no memory for it.
+/// Makes a ring and adds it to its target's list. Returns false if there is no memory for it.
 bool HandedCalls::make_ring(Target& target, int rank) {
   with_ring_.reserve(with_ring_.size() + 1);
   auto& spare = state_of(window_).spare_rings;
@@ -100,9 +100,9 @@ bool HandedCalls::make_ring(Target& target, int rank) {
   return true;
 }
 
-/// Lists the runs of memory with gaps. Returns false if they are too many.
+/// Lists the runs of memory with gaps. Returns false if there are too many.
 bool HandedCalls::find_runs(const Buffer& there) {
-  constexpr std::size_t most_pieces = 1024; // as many as one call of the kernel takes
+  constexpr std::size_t most_pieces = 1024; // as many as one system call takes
   pieces_.clear();
   runs_.clear();
   if (datatype::pieces(there, 0, there.bytes(), pieces_, most_pieces) != there.bytes()) return false;
@@ -208,7 +208,7 @@ Result HandedCalls::complete(Target& target, int rank) {
     } scope(target);
     collect(target);
     bool answered = target.handed == target.collected || is_answered(target, rank);
-    // The target may wait for us in the same way: what it handed over before it answered is here.
+    // The target may be waiting for us in the same way; what it handed over before it answered has arrived.
     if (answered)
       serve_others();
     else
@@ -225,7 +225,7 @@ Result HandedCalls::complete(Target& target, int rank) {
 
 Result HandedCalls::finish_all(Where where) {
   FirstFailure failure;
-  // By index, since another thread may list a ring meanwhile.
+  // By index, since another thread may add a ring meanwhile.
   for (std::size_t i = 0; i < with_ring_.size(); ++i) failure.note(finish(with_ring_[i], where));
   return failure.tell();
 }
@@ -262,15 +262,15 @@ void HandedCalls::serve_others() {
   if (RingServer* server = state_of(window_).server.get()) server->advance();
 }
 
-/// Carries out what the target has not. Returns whether there was nothing left.
+/// Carries out what the target has not. Returns whether nothing was left.
 bool HandedCalls::take_back(Target& target, int rank) {
-  serve_others(); // they may wait, and the kernel's copies take long
+  serve_others(); // they may be waiting, and the kernel's copies take long
   if (target.scratch == nullptr)
     target.scratch = std::make_unique_for_overwrite<std::byte[]>(CallRing::data_bytes +
                                                                  CallRing::most * HandedCall::short_bytes);
   queue::CallTurn<>& turn = target.ring->turn;
   Number completed = 0;
-  // While the target has the turn, it is about to complete everything, or waits for its processor.
+  // While the target has the turn, it is about to complete everything or is waiting for its processor.
   for (int polls = 1; !turn.take(queue::CallTurn<>::Holder::origin, completed); ++polls)
     if (polls % 64 == 0) {
       p2p::progress();
@@ -293,7 +293,7 @@ bool HandedCalls::take_back(Target& target, int rank) {
   return completed == target.handed;
 }
 
-/// Gives up all results: there was no memory to complete the calls, as the call that did so tells.
+/// Discards all results because there was no memory to complete the calls. The call that tried reports that.
 void HandedCalls::forget(Target& target) {
   for (Buffer& into : target.into) release(into);
   for (Buffer& there : target.there) release(there);

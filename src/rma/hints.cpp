@@ -1,4 +1,4 @@
-// Hints of windows: which ones are kept, and what is in force. Source: MPI 5.0, section 12.2.
+// Hints of windows: which ones are stored, and what is in force. Source: MPI 5.0, section 12.2.
 #include "rma/rma.h"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ void take(queue::SharedLock<>& lock, Attempt&& attempt) {
       &attempt);
 }
 
-/// Takes all locks or none: a process that held some of them while it waits could wait for another that
+/// Takes all locks or none. A process that waits while it holds some of them could wait for another that
 /// waits for one of those.
 Result try_all_shared(const State& state, bool& taken, std::size_t& missing) {
   const auto count = state.members.size();

@@ -1,11 +1,11 @@
-// How long an origin goes on expecting something of a target that has disappointed it (handed_calls.h).
+// How long an origin keeps expecting something from a target that has disappointed it (handed_calls.h).
 #pragma once
 
 #include <cstdint>
 
 namespace near::rma {
 
-/// Whether to try something again that has failed lately: not the next time, then not the next 2, 4, ... 64 times, until it succeeds.
+/// Whether to retry something that failed lately. Skips the next try, then the next 2, 4, ... 64 tries, until one succeeds.
 class Patience {
 public:
   /// Whether to try now.
@@ -14,7 +14,7 @@ public:
     --left_;
     return false;
   }
-  /// Whether it failed the last time that it was tried.
+  /// Whether the last try failed.
   bool has_failed() const { return next_ != 0; }
   void succeeded() { left_ = next_ = 0; }
   void failed() {
@@ -27,18 +27,19 @@ private:
   std::uint32_t left_ = 0, next_ = 0;
 };
 
-/// Whether a target that sleeps in MPI is worth waking: if many completions that it does not answer follow each other. Waking it
-/// counts as a failure until it has answered for a while, which a target that sleeps again at once does not do.
+/// Whether to wake a target that sleeps in MPI: worthwhile if it leaves many completions in a row unanswered. Waking counts as a
+/// failure until the target has answered for a while; a target that goes back to sleep at once does not.
 class Waking {
 public:
-  /// A completion begins at `now` (nanoseconds) without an answer yet. Returns whether there are enough of these, one soon after another.
+  /// A completion begins at `now` (nanoseconds) that has no answer yet.
+  /// Returns whether there are enough of these in close succession.
   bool begins(std::uint64_t now) {
     if (begun_++ == 0) since_ = now;
     if (begun_ < enough) return false;
     begun_ = 0;
     return now - since_ < enough * interval_ns;
   }
-  /// Whether to wake it. If so, that is taken for done.
+  /// Whether to wake the target. If true, the target is assumed to be woken.
   bool tries() {
     if (!patience_.tries()) return false;
     patience_.failed();
@@ -55,7 +56,7 @@ private:
   static constexpr std::uint64_t interval_ns = 20'000;
   Patience patience_;
   std::uint32_t begun_ = 0;    ///< completions since one was answered, or since there were enough
-  std::uint32_t answered_ = 0; ///< completions that were answered, one after another
+  std::uint32_t answered_ = 0; ///< completions answered in a row
   std::uint64_t since_ = 0;    ///< when the first of `begun_` began
 };
 

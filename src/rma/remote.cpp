@@ -1,5 +1,5 @@
-// Operations on processes of other machines, and what moves them. See remote.h; locks are in remote_locks.cpp, and the
-// network's own reads and writes in direct.cpp.
+// Operations on processes on other machines, and the code that advances them. See remote.h. Locks are in
+// remote_locks.cpp, the network's own reads and writes in direct.cpp.
 #include "rma/remote.h"
 
 #include "comm/exchange.h"
@@ -15,7 +15,7 @@ namespace near::rma {
 
 namespace {
 
-/// The most messages and answers under way, and their bytes.
+/// The most messages and answers under way, and their most bytes.
 constexpr std::size_t most_moving = 1024, most_moving_bytes = 8 << 20;
 
 void finish_all(std::vector<Pending>& operations, int error) {
@@ -90,14 +90,14 @@ std::uint32_t Remote::next_tag() {
   return tag;
 }
 
-/// Waits until so much more may be under way.
+/// Waits until this many more bytes may be under way.
 void Remote::make_room(std::size_t bytes) {
   p2p::wait_until([this, bytes] {
     return moving_ == 0 || (moving_ < most_moving && moving_bytes_ + bytes <= most_moving_bytes);
   });
 }
 
-/// Begins to receive a fragment of what a target sends; `whole`: it is the only one.
+/// Begins to receive one fragment of the target's data; `whole`: it is the only fragment.
 Result Remote::fetch(int rank, std::uint32_t tag, const Buffer& into, const Fragment& fragment, bool whole,
                      const std::shared_ptr<Parts>& parts) {
   Fetch made;
@@ -120,8 +120,8 @@ Result Remote::fetch(int rank, std::uint32_t tag, const Buffer& into, const Frag
   return {};
 }
 
-/// Sends the operation to its target, fragment by fragment; `fill` writes the data of each. `into`: where what the target
-/// sends goes; null: it sends nothing.
+/// Sends the operation to its target, fragment by fragment; `fill` writes the data of each. `into` is where the target's
+/// data go; null if it sends none.
 template <class Fill>
 Result Remote::call(int rank, const Buffer& there, CallHead head, bool has_data, const Buffer* into,
                     const Pending& operation, Fill&& fill) {
@@ -254,14 +254,14 @@ void Remote::advance() {
     active_[i] = active_.back();
     active_.pop_back();
   }
-  // Other threads may wait for what has ended here.
+  // Other threads may be waiting for what has completed here.
   if (std::exchange(has_ended_, false)) transport::wake_waiting_threads();
 }
 
 void Remote::end_sends(Target& target) {
   while (!target.sending.empty() && target.sending.front().request->complete) {
     Sending& first = target.sending.front();
-    (void)end(first.request); // an error also ends what waits for the target's answer
+    (void)end(first.request); // an error also ends operations that wait for the target's answer
     moving_bytes_ -= first.message.size;
     --moving_;
     target.sending.pop_front();
@@ -287,7 +287,7 @@ void Remote::end_fetches(Target& target) {
   }
 }
 
-/// Asks the target whether its operations are complete, if a call waits for that, and finishes those that are.
+/// Asks the target whether its operations are complete, if a call waits for them, and finishes the complete ones.
 void Remote::advance_flush(int rank, Target& target) {
   if (target.flush != nullptr && target.flush->complete) {
     const Result answered = end(target.flush);

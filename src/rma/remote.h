@@ -1,9 +1,9 @@
-// The origin's side of one-sided operations on processes of other machines.
+// The origin's side of one-sided operations on processes on other machines.
 //
 //   long puts, gets of few pieces  the network writes or reads registered memory, where the transport offers that
 //   everything else                messages (wire.h), which the target carries out when it makes progress (server.h)
 //
-// Memory is bounded: a call waits while the messages and answers under way are many, or large.
+// Memory is bounded: a call waits while too many messages and answers are under way, or too large ones.
 #pragma once
 
 #include "rma/agent.h"
@@ -38,11 +38,11 @@ public:
   Result unlock_all_shared() override;
   void stop() override;
 
-  /// Moves what is under way. Called from the progress engine.
+  /// Advances everything under way. Called from the progress engine.
   void advance();
 
 private:
-  /// A target with so many operations whose end is unknown is asked for it, although no call waits.
+  /// A target with this many operations of unknown state is asked about them even if no call waits.
   static constexpr std::size_t most_unanswered = 1024;
 
   /// A message of this process: head, runs, space for data.
@@ -72,13 +72,13 @@ private:
   struct Target {
     std::deque<Sending> sending;
     std::deque<Fetch> fetching;
-    std::vector<Pending> unanswered; ///< operations in messages, of which no flush has been sent
-    std::vector<Pending> flushed;    ///< those before the flush that is under way; not empty while one is
-    p2p::Request* flush = nullptr;   ///< its answer
+    std::vector<Pending> unanswered; ///< operations in messages that no flush has followed yet
+    std::vector<Pending> flushed;    ///< those before the flush under way; empty if there is none
+    p2p::Request* flush = nullptr;   ///< the flush's answer
     Answer flush_answer;
     std::vector<Pending> written; ///< direct puts that are complete here
     std::uint32_t direct = 0;     ///< direct accesses that are not complete here
-    int expected = 0;             ///< calls that wait for its operations
+    int expected = 0;             ///< calls waiting for the target's operations
     bool is_active = false;       ///< listed in `active_`
     bool is_idle() const;
   };
@@ -110,11 +110,11 @@ private:
   Server server_;
   std::vector<std::unique_ptr<Target>> targets_; ///< by rank; null until the first operation
   std::vector<int> active_;                      ///< targets with something under way
-  std::vector<int> ranks_;                       ///< all that this reaches
-  std::size_t moving_bytes_ = 0, moving_ = 0;    ///< of messages and answers under way, and how many
+  std::vector<int> ranks_;                       ///< all ranks that this object reaches
+  std::size_t moving_bytes_ = 0, moving_ = 0;    ///< bytes and number of messages and answers under way
   int expected_everywhere_ = 0;
   std::uint32_t next_tag_ = first_answer_tag;
-  bool has_ended_ = false; ///< something has, since the last advance()
+  bool has_ended_ = false; ///< a transfer has, since the last advance()
   Agent<Remote> agent_{*this};
 };
 

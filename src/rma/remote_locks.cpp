@@ -1,4 +1,4 @@
-// Locks of processes on other machines: the target's Server takes and gives back the lock in its region on behalf of this
+// Locks of processes on other machines: the target's Server takes and releases the lock in its region on behalf of this
 // process.
 #include "rma/remote.h"
 

@@ -1,7 +1,7 @@
-// Tells a program that waits by one-sided reads from one that works with what it reads.
+// Distinguishes a program that waits by one-sided reads from one that works with what it reads.
 //
-// One that waits reads the same locations again and again, in the same order, and finds the same each time. One that works may read
-// some of them again, such as the head of a table, but others in between.
+// A program that waits reads the same locations again and again, in the same order, and finds the same values. One that works may
+// reread some locations, such as the head of a table, but reads others in between.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +15,8 @@ public:
   /// The longest round of reads that is recognised.
   static constexpr unsigned longest = 32;
 
-  /// Notes a read: its location and what it found, as one number. Returns true if the last reads, this one included, are a whole round
-  /// that repeats the one before.
+  /// Notes a read: its location and its value, combined into one number. Returns true if the last reads, including this one, form a
+  /// complete round that repeats the one before.
   bool repeats(std::uintptr_t read) {
     // Half of the bits, so that vector instructions compare four at a time.
     const auto now = static_cast<std::uint32_t>(read ^ read >> 32);
@@ -36,7 +36,7 @@ public:
 private:
   static constexpr unsigned room = 3 * longest;
   std::array<std::uint32_t, room + longest> reads_{}; ///< from `first_` on, the newest first
-  std::array<std::uint32_t, longest> alike_{};        ///< [i]: how many reads are as those i + 1 before them
+  std::array<std::uint32_t, longest> alike_{};        ///< [i]: reads in a row that equal the one i + 1 before
   unsigned first_ = room;
 };
 

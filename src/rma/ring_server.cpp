@@ -11,7 +11,7 @@ namespace near::rma {
 
 void RingServer::advance() {
   find_new_rings();
-  constexpr std::size_t most_looks = 8; // the time of a poll does not grow with the number of origins
+  constexpr std::size_t most_looks = 8; // so that the time of a poll does not grow with the number of origins
   bool served = false;
   for (std::size_t left = std::min(rings_.size(), most_looks); left > 0; --left) {
     if (next_ >= rings_.size()) next_ = 0;
@@ -52,7 +52,7 @@ bool RingServer::serve(CallRing& ring) {
 
 namespace {
 
-/// Whether the parts of a call agree.
+/// Whether the fields of a call are consistent.
 bool is_whole(const HandedCall& call) {
   const std::uint64_t data = call.data_bytes(), runs = call.runs * sizeof(Run);
   if (call.bytes == 0 || call.bytes > CallRing::longest || call.runs > CallRing::most_runs) return false;
@@ -73,7 +73,7 @@ bool is_whole(const HandedCall& call) {
 
 /// Returns false if the call has to wait for the element lock.
 bool RingServer::carry_out(CallRing& ring, HandedCall& call) {
-  // The origin has checked all this, but memory may have been detached since.
+  // The origin has checked all this, but memory may have been detached since then.
   call.is_outside = 1;
   if (!is_whole(call)) return true;
   const Run whole{call.address, call.bytes};

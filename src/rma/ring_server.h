@@ -1,4 +1,4 @@
-// The target's side of handed calls (call_ring.h): whenever this process makes progress, it carries out what other processes of
+// The target's side of handed calls (call_ring.h): whenever this process makes progress, it carries out what other processes on
 // this machine have handed to it.
 #pragma once
 
@@ -18,7 +18,7 @@ public:
   explicit RingServer(object::Window& window) : window_(window) {}
   base::Result start() { return agent_.start(); }
 
-  /// Carries out the calls that lie in the rings. Called from the progress engine.
+  /// Carries out the calls in the rings. Called from the progress engine.
   void advance();
 
 private:
@@ -28,8 +28,8 @@ private:
 
   object::Window& window_;
   std::vector<CallRing*> rings_;
-  std::size_t next_ = 0;       ///< the one that is looked at next
-  segment::Offset newest_ = 0; ///< the ring that was listed last, as far as this process knows
+  std::size_t next_ = 0;       ///< the ring to be examined next
+  segment::Offset newest_ = 0; ///< the newest ring in the list, as far as this process knows
   Agent<RingServer> agent_{*this};
 };
 

@@ -14,9 +14,9 @@ namespace near::rma {
 
 namespace {
 
-/// How many calls are received before the first of them is carried out, and how many bytes.
+/// How many calls, and how many bytes, are received before the first of these calls is carried out.
 constexpr std::size_t most_incoming = 16, most_incoming_bytes = 4 << 20;
-/// How many calls are carried out before the progress engine goes on with its other work.
+/// How many calls are carried out before the progress engine continues with its other work.
 constexpr int calls_at_once = 64;
 
 std::unique_ptr<std::byte[]> memory_for(std::size_t bytes) {
@@ -50,7 +50,7 @@ bool Server::receive() {
   p2p::Completion envelope;
   object::Communicator& communicator = *window_.communicator;
   if (!p2p::probe(MPI_ANY_SOURCE, call_tag, communicator, envelope)) return false;
-  // Its memory is allocated before the message is taken, which otherwise would be lost if there is none.
+  // Allocated before the message is taken, which would otherwise be lost if there is no memory.
   Incoming made{envelope.source, memory_for(static_cast<std::size_t>(envelope.bytes)),
                 static_cast<std::size_t>(envelope.bytes)};
   bool found = false;
@@ -64,12 +64,12 @@ bool Server::receive() {
   return true;
 }
 
-/// Carries out the oldest call. Returns false if there is none that can be carried out now.
+/// Carries out the oldest call. Returns false if none can be carried out now.
 bool Server::serve_first() {
   if (incoming_.empty() || !incoming_.front().request->complete) return false;
   Incoming& first = incoming_.front();
   Received call{first.origin, {}, {}, {}};
-  // Its origin failed while it was received.
+  // The origin failed while its call was being received.
   bool valid = first.request->completion.error == MPI_SUCCESS && first.bytes >= sizeof call.head;
   if (valid) {
     const std::byte* at = first.data.get();
@@ -90,12 +90,12 @@ bool Server::serve_first() {
   }
   awaits_elements_.reset();
   incoming_bytes_ -= first.bytes;
-  (void)end(first.request); // after an error there is nobody to be told
+  (void)end(first.request); // after an error there is no one to tell
   incoming_.pop_front();
   return true;
 }
 
-/// Whether the lengths of a call agree.
+/// Whether the lengths in a call are consistent.
 bool Server::is_whole(const Received& call) const {
   std::uint64_t bytes = 0;
   if (!count_bytes(call.runs, bytes) || bytes != call.head.bytes) return false;
@@ -145,7 +145,7 @@ bool Server::carry_out(const Received& call) {
   return true;
 }
 
-/// Accumulates and compare_and_swap. Returns false if the element lock is taken.
+/// Carries out accumulate and compare_and_swap. Returns false if the element lock is taken.
 bool Server::accumulate(const Received& call) {
   const CallHead& head = call.head;
   const State& state = state_of(window_);
@@ -245,12 +245,13 @@ void Server::grant_locks() {
     awaits_epoch_.emplace(state.own->epoch.waiters);
 }
 
-/// The locks of processes that have failed are free, and they wait for none.
+/// Frees the locks of failed processes, and drops them from the waiters.
 void Server::forget_failed() {
   auto has_failed = [&](const LockCall& each) {
     return transport::has_failed(peer_of(window_, each.origin));
   };
-  // The first one may have announced that it waits for the exclusive lock: it takes it and gives it back.
+  // The first waiter may have announced that it waits for the
+  // exclusive lock, so it takes that lock and releases it.
   std::erase_if(wanted_, [&](const LockCall& each) { return &each != &wanted_.front() && has_failed(each); });
   std::vector<LockCall> failed;
   std::copy_if(granted_.begin(), granted_.end(), std::back_inserter(failed), has_failed);

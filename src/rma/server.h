@@ -1,5 +1,5 @@
-// The target's side of one-sided operations that come as messages (wire.h): this process carries them out on its own part
-// of a window whenever it makes progress. It never waits: a call that needs a lock stays first in its queue.
+// The target's side of one-sided operations that arrive as messages (wire.h): this process carries them out on its own
+// part of a window whenever it makes progress. It never waits: a call that needs a lock stays first in its queue.
 #pragma once
 
 #include "p2p/p2p.h"
@@ -23,7 +23,7 @@ public:
 
   /// Receives and carries out a bounded number of calls. Called from the progress engine.
   void advance();
-  /// Whether nothing is left to do for the calls that have been received: no process waits for a lock or holds one.
+  /// Whether no work is left for the calls received so far: no process waits for a lock or holds one.
   bool is_idle() const;
 
 private:
@@ -33,7 +33,7 @@ private:
     std::size_t bytes = 0;
     p2p::Request* request = nullptr;
   };
-  /// A call as it lies in its message.
+  /// A call, as laid out in its message.
   struct Received {
     int origin;
     CallHead head;
@@ -65,13 +65,13 @@ private:
   void end_answers();
 
   Window& window_;
-  std::deque<Incoming> incoming_; ///< in the order of arrival
+  std::deque<Incoming> incoming_; ///< in order of arrival
   std::size_t incoming_bytes_ = 0;
-  std::deque<LockCall> wanted_;   ///< locks that processes wait for, the oldest first
+  std::deque<LockCall> wanted_;   ///< locks that processes wait for, oldest first
   std::vector<LockCall> granted_; ///< locks that processes hold
   std::deque<Outgoing> outgoing_;
-  std::map<int, int> errors_; ///< by origin: the first error since its last flush
-  /// While the first call, or the first of `wanted_`, waits for a lock that a process of this machine holds.
+  std::map<int, int> errors_; ///< by origin: the first error since the origin's last flush
+  /// Set while the first call, or the first of `wanted_`, waits for a lock that a process on this machine holds.
   std::optional<transport::AwaitedLock> awaits_elements_, awaits_epoch_;
 };
 

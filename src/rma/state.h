@@ -1,4 +1,4 @@
-// What rma keeps of a window, and what its processes share of it.
+// What rma stores about a window, and what the window's processes share.
 #pragma once
 
 #include "copy/small.h"
@@ -23,8 +23,8 @@ namespace near::rma {
 
 using segment::Offset;
 
-/// What other processes need of a process: a page in its region. Locks that are taken by different calls
-/// lie on different cache lines.
+/// What other processes need from a process: a page in its region. Locks taken by different calls lie on
+/// different cache lines.
 struct alignas(4096) SharedPart {
   alignas(64) queue::SharedLock<> epoch;    ///< MPI_Win_lock
   alignas(64) queue::SharedLock<> elements; ///< accumulates, one at a time
@@ -37,21 +37,21 @@ static_assert(sizeof(SharedPart) == 4096);
 struct Member {
   // Sent by the process itself.
   std::uint64_t address = 0; ///< in that process's address space
-  Offset shared = 0;         ///< of the memory, in the segment of that process's job; 0: it is private
-  Offset part = 0;           ///< of the SharedPart, in that segment
+  Offset shared = 0;         ///< offset of the memory in the segment of that process's job; 0: it is private
+  Offset part = 0;           ///< offset of the SharedPart in that segment
   MPI_Aint size = 0, unit = 1;
   std::int64_t failed = 0;      ///< error class, if the process could not make its part
-  std::uint64_t registered = 0; ///< 1: the memory is, for processes on other machines, with this key
+  std::uint64_t registered = 0; ///< 1: registered, with this key, for processes on other machines
   transport::MemoryKey key = {};
 
-  // Where this process has it mapped. Set by agree(); null if it is not mapped.
+  // Where this process has mapped it. Set by agree(); null if it is not mapped.
   const segment::Segment* segment = nullptr;
   std::byte* here = nullptr; ///< the memory, if `shared` is not 0
   SharedPart* locks = nullptr;
   std::byte* direct = nullptr; ///< the memory, if this process may store at its displacements
 };
 
-/// The last accumulate that computes, passed all checks of operation and datatype, and has elements without gaps (fast.h).
+/// The last accumulate that computes, has passed all checks of operation and datatype, and has elements without gaps (fast.h).
 struct LastAccumulate {
   MPI_Op operation = MPI_OP_NULL;
   MPI_Datatype type = MPI_DATATYPE_NULL;
@@ -68,7 +68,7 @@ public:
   Held of(int rank) const { return by_rank_[static_cast<std::size_t>(rank)]; }
   bool contains(int rank) const { return of(rank) != Held::nothing; }
   bool empty() const { return count_ == 0; }
-  /// Sets how a lock is held that was not held, or, with Held::nothing, one that was.
+  /// Records how a lock is held that was not held before. With Held::nothing, records that a held lock is released.
   void set(int rank, Held held) {
     by_rank_[static_cast<std::size_t>(rank)] = held;
     count_ += held != Held::nothing ? 1 : -1;
@@ -79,44 +79,45 @@ private:
   int count_ = 0;
 };
 
-/// Reaches the memory of targets that this process can neither load from and store to nor copy through the
-/// kernel, and takes their locks. A call begins an operation and later finishes `operation`. A call that fails has begun
-/// nothing. `there` is the target's memory, at an address in the target's address space.
+/// Reaches the memory of targets that this process can neither load from and store to nor copy through the kernel, and
+/// takes their locks. A call begins an operation and later finishes `operation`. A call that fails has begun nothing.
+/// `there` is the target's memory, at an address in the target's address space.
 class RemoteAccess {
 public:
   virtual ~RemoteAccess() = default;
-  /// Whether this is how to reach that rank of the window.
+  /// Whether this object reaches that rank of the window.
   virtual bool reaches(int rank) const = 0;
   virtual Result put(const Buffer& from, int rank, const Buffer& there, const Pending& operation) = 0;
   virtual Result get(const Buffer& into, int rank, const Buffer& there, const Pending& operation) = 0;
-  /// What rma::accumulate() does; the arguments have been checked.
+  /// As rma::accumulate(); the arguments have been checked.
   virtual Result accumulate(const Buffer& from, const Buffer* before, int rank, const Buffer& there,
                             const Operation& how, const Pending& operation) = 0;
-  /// What rma::compare_and_swap() does, on one element of there.type.
+  /// As rma::compare_and_swap(), on one element of there.type.
   virtual Result compare_and_swap(const void* origin, const void* compare, void* before, int rank,
                                   const Buffer& there, const Pending& operation) = 0;
-  /// Waits for the target's word that all of this memory is part of the window. Fails with MPI_ERR_RMA_RANGE if it is not.
+  /// Waits until the target confirms that all of this memory is part of the window. Fails with MPI_ERR_RMA_RANGE if it is not.
   virtual Result check(int rank, const Buffer& there) = 0;
 
-  /// The operations begun so far and until expect_no_more() complete at the target without a further call, if the target
-  /// makes progress. `rank` may be every_target.
+  /// Until expect_no_more(), operations begun before or after this call complete at the target without a further call,
+  /// provided the target makes progress. `rank` may be every_target.
   virtual void expect(int rank) = 0;
   virtual void expect_no_more(int rank) = 0;
   static constexpr int every_target = -1;
 
-  /// Waits for the lock of the target.
+  /// Waits for the target's lock.
   virtual Result lock(int rank, bool exclusive) = 0;
   virtual Result unlock(int rank, bool exclusive) = 0;
-  /// Takes the shared locks of all targets that this reaches, or none of them: then `missing` is one that was not free.
+  /// Takes the shared locks of all targets that this object reaches, or
+  /// none of them; then `missing` is a target whose lock was not free.
   virtual Result try_all_shared(bool& taken, std::size_t& missing) = 0;
   virtual Result unlock_all_shared() = 0;
 
-  /// Waits until this process has nothing left to do for the other processes of the window, which have begun their last
+  /// Waits until this process has nothing left to do for the window's other processes, which have begun their last
   /// operation and waited for it. Afterwards only the destructor may be called.
   virtual void stop() = 0;
 };
 
-/// This process's part as its transports let processes on other machines access it, until this object ends.
+/// Makes this process's part accessible to processes on other machines, through its transports, until this object ends.
 struct Exposure {
   transport::Peer& through; ///< any peer on another machine
   transport::Registration registration;
@@ -134,20 +135,20 @@ struct State : object::WindowExtension {
   SharedPart* own = nullptr;
   std::unique_ptr<AttachedList> attached; ///< what this process has attached
 
-  // Memory that was allocated for the window.
+  // Memory allocated for the window.
   void* allocated = nullptr;   ///< by this process: the whole of its part, or of all parts in a row
   std::byte* placed = nullptr; ///< this process's pages in such a row
   std::size_t placed_bytes = 0;
 
   LongMoves long_moves;
   LastAccumulate last_accumulate;
-  MPI_Datatype last_swapped = MPI_DATATYPE_NULL; ///< the last one that MPI_Compare_and_swap accepted
+  MPI_Datatype last_swapped = MPI_DATATYPE_NULL; ///< the last type that MPI_Compare_and_swap accepted
   UnderWay under_way;                            ///< operations that are not complete
   std::unique_ptr<RemoteAccess> remote;          ///< null: every target can be reached from here
   std::unique_ptr<Exposure> exposure;            ///< null: nothing is registered
-  std::span<CallRing> spare_rings;               ///< memory behind `own`
-  std::unique_ptr<HandedCalls> handed;           ///< null: no private memory of this machine can be reached
-  std::unique_ptr<RingServer> server; ///< null: this process carries out nothing that others have handed over
+  std::span<CallRing> spare_rings;               ///< memory after `own`
+  std::unique_ptr<HandedCalls> handed;           ///< null: no private memory on this machine can be reached
+  std::unique_ptr<RingServer> server; ///< null: this process carries out nothing handed over by others
 
   // Operations since the last poll(); see poll().
   std::uintptr_t last_read = 0; ///< location and first bytes of the last read, as one number; 0: none
@@ -159,7 +160,7 @@ struct State : object::WindowExtension {
   bool fence_used = false; ///< an operation has used it
   bool started = false;
   bool locked_all = false;
-  bool unchecked_all = false; ///< by MPI_MODE_NOCHECK: nothing is held
+  bool unchecked_all = false; ///< by MPI_MODE_NOCHECK: no lock is held
   HeldLocks held;
   std::map<int, p2p::Request*> awaited; ///< targets of the started epoch; their posts, null once received
   // The exposure epoch of MPI_Win_post.
@@ -179,28 +180,28 @@ inline transport::Peer& peer_of(const Window& window, int rank) {
   return transport::peer_of(*window.communicator, rank);
 }
 
-/// Fails with MPI_ERR_RANK unless the window has this rank.
+/// Fails with MPI_ERR_RANK unless the window has a process of this rank.
 Result check_rank(int rank, const Window& window);
 /// Waits for the target's post if the epoch requires one. Fails with MPI_ERR_RMA_SYNC unless an epoch includes the
 /// target.
 Result open_access(int rank, Window& window);
 
-/// Where a target's memory is, and how this process reaches it.
+/// Where a target's memory lies, and how this process reaches it.
 struct TargetMemory {
   std::byte* here = nullptr;       ///< address to load from and store to; may be null, as MPI_BOTTOM is
   std::uint64_t address = 0;       ///< at the target
-  transport::Peer* peer = nullptr; ///< not null: only the kernel reaches it
-  RemoteAccess* remote = nullptr;  ///< not null: only this does
-  bool waits = false; ///< only the target knows whether its memory is in the window: the call waits for it
+  transport::Peer* peer = nullptr; ///< not null: reached only through the kernel
+  RemoteAccess* remote = nullptr;  ///< not null: reached only through this object
+  bool waits = false; ///< the call waits, since only the target knows whether its memory is in the window
 };
 Result find_memory(const Window& window, const Target& target, TargetMemory& memory);
 
-/// `address`: at the target.
+/// `address` is the target's.
 inline void note_read(State& state, int rank, std::uint64_t address) {
   // Two ranks may have the same address.
   state.last_read = address ^ static_cast<std::uintptr_t>(rank + 1) << 48;
 }
-/// What the last read has found, once it is there.
+/// Records what the last read has found, once the data have arrived.
 inline void note_found(State& state, const void* data, std::uint64_t bytes) {
   std::uint64_t value = 0;
   copy::small(&value, data, std::min<std::uint64_t>(bytes, sizeof value));
@@ -216,7 +217,7 @@ inline void note_write(State& state) { state.has_written = true; }
 inline RemoteAccess* remote_access(const State& state, int rank) {
   return state.remote != nullptr && state.remote->reaches(rank) ? state.remote.get() : nullptr;
 }
-/// While it exists, operations on a target, or on all, complete there.
+/// While this object exists, operations on a target, or on all targets, complete there.
 class Expectation {
 public:
   Expectation(RemoteAccess* remote, int rank) : remote_(remote), rank_(rank) {
@@ -238,13 +239,13 @@ Result settle(Window& window, int rank, Where where);
 /// settle() for all targets at once.
 Result settle_all(Window& window, Where where);
 
-/// Takes the lock of MPI_Win_lock if it is free. A process that has tried in vain to take it exclusively must go on trying
+/// Takes the lock of MPI_Win_lock if it is free. A process that has failed to take it exclusively must keep trying
 /// (SharedLock::upgrade_exclusive).
 bool try_epoch(const Member& member, Held held);
-/// Gives that lock back, and wakes those that wait for it.
+/// Releases the lock of MPI_Win_lock, and wakes processes that wait for it.
 void leave_epoch(const Member& member, Held held);
 
-/// A scope in which no other process accumulates at this target.
+/// A scope in which no other process performs an accumulate at this target.
 class ElementLock {
 public:
   struct IfFree {};

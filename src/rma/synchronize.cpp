@@ -1,8 +1,8 @@
 // Epochs. Source: MPI 5.0, section 12.5.
 //
-// On one machine most operations are complete when their calls return (access.cpp), so these calls only decide
-// which process may continue. Where operations have been handed over (handed_calls.h) or are under way (under_way.h), the calls
-// that end an epoch or flush first complete them.
+// On one machine most operations are complete when their calls return (access.cpp), so these calls only decide which process
+// may continue. If operations have been handed over (handed_calls.h) or are under way (under_way.h), the calls that end an
+// epoch or flush first complete them.
 //
 //   fence                a barrier
 //   post, start          a message from the target to each origin; the origin waits for it before it comes to
@@ -38,13 +38,13 @@ Result await(p2p::Request* request) {
   return p2p::finish(handle, *request, MPI_STATUS_IGNORE, false);
 }
 
-/// await() for a request that several threads may wait for: one of them finishes it.
+/// await() for a request that several threads may wait for; one of them finishes it.
 Result await_post(p2p::Request*& request) {
   p2p::wait_until([&request] { return request == nullptr || request->complete; });
   return await(std::exchange(request, nullptr));
 }
 
-/// The window's ranks of the processes of a group. None appears twice.
+/// Finds the window ranks of a group's processes. No rank appears twice.
 Result ranks_of(const Group& group, const Window& window, std::vector<int>& ranks) {
   for (int i = 0; i < group.size(); ++i) {
     int rank = object::translate_rank(group, i, *window.communicator->group);
@@ -107,7 +107,7 @@ Result fence(int assertion, Window& window) {
   State& state = state_of(window);
   if (state.started || state.posted || is_locked(state))
     return out_of_order(window, "MPI_Win_fence inside an epoch of another kind");
-  // The others wait in the barrier: a failure is returned behind it.
+  // The others wait in the barrier, so a failure is returned after it.
   FirstFailure failure;
   failure.note(settle_all(window, Where::target));
   NEAR_TRY(coll::barrier(*window.communicator));
@@ -138,10 +138,10 @@ Result start(const Group& targets, int assertion, Window& window) {
 Result complete(Window& window) {
   State& state = state_of(window);
   if (!state.started) return out_of_order(window, "MPI_Win_complete without MPI_Win_start");
-  // The targets wait for each of these messages: all are sent before a failure is returned.
+  // The targets wait for each of these messages, so all are sent before a failure is returned.
   FirstFailure failure;
   const Expectation expected(state.remote.get(),
-                             RemoteAccess::every_target); // of all targets at the same time
+                             RemoteAccess::every_target); // for all targets at the same time
   for (auto& [rank, request] : state.awaited) {
     failure.note(await_post(request));
     failure.note(settle(window, rank, Where::target));
@@ -167,7 +167,7 @@ Result post(const Group& origins, int assertion, Window& window) {
         p2p::start_receive(nothing(), rank, tag_completed, *window.communicator, request, Channel::internal));
     state.completions.push_back(request);
     if ((assertion & MPI_MODE_NOCHECK) != 0) continue;
-    // Without credit the send waits for its receive, which may be posted much later; this call must not.
+    // Without credit the send waits for its receive, which may be posted much later. This call must not wait.
     NEAR_TRY(p2p::start_send(nothing(), rank, tag_posted, *window.communicator, p2p::SendMode::standard,
                              request, Channel::internal));
     state.completions.push_back(request);

@@ -1,5 +1,5 @@
-// What an origin carries out itself: handed calls that their target has not begun in time (handed_calls.h). The kernel copies, and one call of
-// it moves as much as possible. The origin has the turn.
+// The part of handed calls that the origin carries out itself because their target has not begun in time (handed_calls.h). The
+// kernel copies, and each system call moves as much as possible. The origin has the turn.
 #include "comm/exchange.h"
 #include "copy/raw.h"
 #include "rma/access.h"
@@ -17,7 +17,7 @@ bool changes_elements(const HandedCall& call) {
   return call.kind == HandedKind::accumulate || call.kind == HandedKind::compare_and_swap;
 }
 
-/// Up to one run for each call of a ring.
+/// Up to one run for each call in a ring.
 struct Runs {
   std::array<os::Run, CallRing::most> theirs, mine;
   std::array<bool, CallRing::most> copied{};
@@ -27,10 +27,10 @@ struct Runs {
     theirs[count] = {reinterpret_cast<void*>(call.address), call.bytes};
     mine[count++] = {here, call.bytes};
   }
-  /// Copies all of them by the kernel, or those that it reaches; then `copied` says which, and the first failure is returned.
+  /// Copies all runs by the kernel, or those that it reaches; then `copied` says which, and the first failure is returned.
   Result copy(transport::Peer& peer, bool writes) {
     if (count == 0) return {};
-    std::array<os::Run, CallRing::most> to, from; // which the transport may change
+    std::array<os::Run, CallRing::most> to, from; // the transport may change them
     std::copy_n(theirs.begin(), count, to.begin());
     std::copy_n(mine.begin(), count, from.begin());
     const std::span<os::Run> all = std::span(to).first(count), ours = std::span(from).first(count);
@@ -47,7 +47,7 @@ struct Runs {
       copied[i] = done.ok();
       failure.note(done);
       if (!done.ok() && object::error_class(done) == MPI_ERR_PROC_ABORTED)
-        break; // each further one would take seconds
+        break; // each further call would take seconds
     }
     return failure.tell();
   }
@@ -111,8 +111,8 @@ void HandedCalls::change_with_gaps(Target& target, int rank, Number number) {
   target.failure.note(done);
 }
 
-/// Carries out the accumulates and swaps from `first` on, up to one that meets an earlier one: they are read and written at once.
-/// Returns the number of the first call that is left.
+/// Carries out the accumulates and swaps from `first` on, up to the first that overlaps an earlier one: all of them are read and
+/// then written together. Returns the number of the first call left.
 Number HandedCalls::change(Target& target, int rank, Number first) {
   transport::Peer& peer = peer_of(window_, rank);
   CallRing& ring = *target.ring;

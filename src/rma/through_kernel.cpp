@@ -1,4 +1,4 @@
-// Copies between processes that share no memory, by the kernel (CMA). See through_kernel.h.
+// Copies through the kernel (CMA) between processes that share no memory. See through_kernel.h.
 #include "rma/through_kernel.h"
 
 #include "copy/raw.h"
@@ -14,7 +14,7 @@ using datatype::Buffer;
 
 namespace {
 
-/// The error of a copy that the kernel refused.
+/// The error for a copy that the kernel refused.
 Result refused(transport::Peer& peer, std::uint64_t address) {
   const std::string why(base::failure_text());
   if (!transport::reaches_memory_of(peer)) return p2p::out_of_reach(why);
@@ -25,7 +25,7 @@ Result refused(transport::Peer& peer, std::uint64_t address) {
 /// The largest number of pieces that the kernel accepts on each side of a call (IOV_MAX).
 constexpr std::size_t most_pieces_at_once = 1024;
 
-/// As many packed bytes of both buffers, from `at` on, as one system call moves, in pieces.
+/// The packed bytes of both buffers, from `at` on, that one system call moves, in pieces.
 struct Batch {
   std::vector<datatype::Piece> here_pieces, there_pieces;
   std::vector<os::Run> here, there;
@@ -35,7 +35,7 @@ struct Batch {
     there_pieces.clear();
     bytes = datatype::pieces(buffer, at, most, there_pieces, most_pieces_at_once);
   }
-  /// Reduces the batch to the bytes for which there are pieces on this side too.
+  /// Reduces the batch to the bytes that have pieces on this side too.
   void fill_here(const Buffer& buffer, MPI_Count at) {
     here_pieces.clear();
     MPI_Count covered = datatype::pieces(buffer, at, bytes, here_pieces, most_pieces_at_once);
@@ -61,12 +61,12 @@ struct Batch {
   }
 };
 
-/// Small pieces that lie close together are read with what lies between them, in one run: that costs the
-/// kernel less than finding each of them.
+/// Reads small pieces that lie close together in one run, including what lies between them. That costs the
+/// kernel less than finding each piece.
 class CoveringRead {
 public:
-  /// Reads the pieces of a batch. False if they are too far apart, or if what lies between them cannot be
-  /// read.
+  /// Reads the pieces of a batch. Returns false if they are too far apart, or if the memory between them
+  /// cannot be read.
   bool read(transport::Peer& peer, const Batch& batch) {
     theirs_.clear();
     mine_.clear();
@@ -91,7 +91,7 @@ public:
     return transport::copy_from_peer(peer, theirs_, mine_);
   }
   void unpack(const Batch& batch, const Buffer& here, MPI_Count at) {
-    // Moves each piece to its position among the packed bytes, which is never behind its present one.
+    // Moves each piece to its position among the packed bytes, which is never after its present one.
     std::size_t packed = 0;
     for (std::size_t i = 0; i < places_.size(); ++i) {
       const std::size_t bytes = batch.there_pieces[i].bytes;

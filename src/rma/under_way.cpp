@@ -53,7 +53,7 @@ Result UnderWay::wait_all(Where where, const object::Window& window) {
 
 namespace {
 
-/// What the progress engine asks until the operation is complete at the origin.
+/// The schedule that the progress engine polls until the operation is complete at the origin.
 class UntilComplete final : public p2p::Schedule {
 public:
   explicit UntilComplete(Pending operation) : operation_(std::move(operation)) {}

@@ -1,8 +1,8 @@
-// Operations under way: puts, gets and accumulates that have begun and are not complete yet.
+// Operations under way: puts, gets and accumulates that have begun but are not yet complete.
 //
-// On one machine there are none: the origin moves the bytes itself, and handed calls (handed_calls.h) count
-// themselves. Targets that only messages or a network reach stand behind a RemoteAccess, whose
-// operations complete later. Flushes and the ends of epochs wait for them, and so does the request of a
+// On one machine there are none: the origin moves the bytes itself, and handed calls (handed_calls.h) are
+// counted separately. Targets reached only by messages or a network stand behind a RemoteAccess, whose
+// operations complete later. Flushes and the ends of epochs wait for them, as does the request of a
 // request-based call.
 //
 //   begun -> complete at the origin (its buffers may be used again) -> complete at the target
@@ -23,7 +23,7 @@ namespace near::rma {
 
 using object::Result;
 
-/// The first of several failures, with its sentence: for calls that go on after one.
+/// The first of several failures, with its message, for calls that continue after a failure.
 class FirstFailure {
 public:
   void note(Result result) {
@@ -45,16 +45,16 @@ private:
 /// Where an operation has to be complete.
 enum class Where : std::uint8_t { origin, target };
 
-/// One operation under way. Whoever moves its bytes calls finish(), from the progress engine.
+/// One operation under way. The code that moves its bytes calls finish() from the progress engine.
 class PendingOperation {
 public:
   PendingOperation(class UnderWay& counts, int rank) : counts_(counts), rank_(rank) {}
-  /// Complete at the origin, or at both if it is complete at the target. `error` is the class of a failure,
-  /// after which nothing more will happen anywhere. Calls that tell nothing new are ignored.
+  /// Marks the operation as complete at the origin, or at both sides if `where` is the target. `error` is the
+  /// class of a failure, after which nothing more will happen on either side. Redundant calls are ignored.
   void finish(Where where, int error = MPI_SUCCESS);
   bool is_complete(Where where) const { return where == Where::origin ? at_origin_ : at_target_; }
   int error() const { return error_; }
-  /// The call that began it waits for it and returns its failure, so no later call does.
+  /// The call that began the operation waits for it and returns its failure, so no later call does.
   void let_caller_tell() { caller_tells_ = true; }
 
 private:
@@ -69,23 +69,23 @@ using Pending = std::shared_ptr<PendingOperation>;
 /// A window's operations under way, counted by target.
 class UnderWay {
 public:
-  /// A window of `size` processes.
+  /// For a window of `size` processes.
   explicit UnderWay(int size) : size_(size) {}
   UnderWay(const UnderWay&) = delete;
   UnderWay& operator=(const UnderWay&) = delete;
 
-  /// A new operation on `rank`.
+  /// Begins a new operation on `rank`.
   Pending begin(int rank);
-  /// Makes progress until no operation on `rank` is under way there. The first failure since the last
-  /// such call is returned as its error class.
+  /// Makes progress until no operation on `rank` is under way there. Returns the error class of the first
+  /// failure since the last such call.
   Result wait(int rank, Where where, const object::Window& window);
-  /// wait() for every target; the first failure is returned after all waits.
+  /// wait() for every target. Returns the first failure, after all waits.
   Result wait_all(Where where, const object::Window& window);
 
 private:
   friend PendingOperation;
   struct Counts {
-    std::uint32_t at_origin = 0, at_target = 0; ///< not complete there
+    std::uint32_t at_origin = 0, at_target = 0; ///< operations not complete there
     int error = MPI_SUCCESS;
     std::uint32_t incomplete(Where where) const { return where == Where::origin ? at_origin : at_target; }
   };
@@ -93,8 +93,8 @@ private:
   std::vector<Counts> targets_; ///< by rank; empty until the first operation
 };
 
-/// The request of a request-based call: complete when the operation is complete at the origin, at once if
-/// `operation` is null.
+/// Makes the request of a request-based call. It completes when the operation is complete at the origin, or
+/// at once if `operation` is null.
 Result make_request(const Pending& operation, object::Window& window, p2p::Request*& made);
 
 } // namespace near::rma
