@@ -11,7 +11,7 @@ namespace {
 
 LineDistance distance;
 
-/// Whether lines come from far. Measures it with the line at `at` if it is time.
+/// Whether lines come from far away. Measures it with the line at `at` if a measurement is due.
 bool are_far(const std::byte* at) {
   if (distance.is_due()) {
     const std::uint64_t began = os::monotonic_ns(), again = os::monotonic_ns();
@@ -24,10 +24,10 @@ bool are_far(const std::byte* at) {
 
 } // namespace
 
-// A loop over elements has only some ten lines under way, until the processor notices that it reads one after the other. Fetches that
-// nothing waits for help as long as the processor has room for them, up to 2 KiB. If more has arrived, a byte of each line is loaded
-// first, which has as many lines under way as the processor allows. This pays where lines come from far, and not for the later
-// parts of a long message, whose lines are on their way while the parts before them are unpacked (doc/adr/0030).
+// A loop over elements has only about ten lines under way until the processor detects the sequential reads. Prefetches that nothing
+// waits for help while the processor has room for them, up to 2 KiB. If more has arrived, a byte of each line is loaded first, so
+// that as many lines are under way as the processor allows. This pays if lines come from far away. It does not pay for the later
+// parts of a long message, whose lines are under way while the earlier parts are unpacked (doc/adr/0030).
 void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes) {
   constexpr MPI_Count fetched_ahead = 2048, few_parts = 65536;
   if (!buffer.type->contiguous) {

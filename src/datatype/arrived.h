@@ -1,4 +1,4 @@
-// How far away the bytes are that other processes have written: whether their lines come from a shared cache or from farther.
+// How far away the bytes are that other processes have written: whether their lines come from a shared cache or from farther away.
 #pragma once
 
 #include "base/atomic.h"
@@ -8,11 +8,11 @@
 
 namespace near::datatype {
 
-/// Measured now and then, since on virtual machines it changes while the program runs. Any thread may call; if several do at the same
-/// time, measurements may be lost.
+/// Measured from time to time, since on virtual machines the distance changes while the program runs. Any thread may call; if
+/// several do so at the same time, measurements may be lost.
 class LineDistance {
 public:
-  /// Whether this call should measure how long a line takes to come.
+  /// Whether this call should measure how long a line takes to arrive.
   bool is_due() {
     constexpr std::uint32_t calls_between = 31; // odd, since parts and neighbours often come in powers of two
     const std::uint32_t calls = calls_.load_relaxed();
@@ -26,7 +26,7 @@ public:
     if (ns > longest_near && sum < most) sum_.store_relaxed(sum + 1);
     if (ns <= longest_near && sum > -most) sum_.store_relaxed(sum - 1);
   }
-  /// Whether most of the last measurements took long; false before the first one.
+  /// Whether most of the last measurements were slow; false before the first one.
   bool is_far() const { return sum_.load_relaxed() > 0; }
 
 private:
@@ -35,7 +35,7 @@ private:
   base::Atomic<std::int32_t> sum_{0};
 };
 
-/// Loads a byte of each line, in a way that the compiler does not leave out. Precondition: bytes > 0.
+/// Loads a byte of each line; the compiler cannot optimise the loads away. Precondition: bytes > 0.
 inline void load_lines(const std::byte* first, std::size_t bytes) {
   const auto load = [](const std::byte* at) {
     static_cast<void>(*static_cast<const volatile unsigned char*>(static_cast<const void*>(at)));

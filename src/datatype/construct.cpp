@@ -1,4 +1,4 @@
-// The constructors that are not about arrays of processes: each names a layout and gives it a handle.
+// The constructors other than those for arrays of processes: each describes a layout and gives it a handle.
 // Source: MPI 5.0, sections 5.1.2 to 5.1.12.
 #include "datatype/construct.h"
 
@@ -36,7 +36,7 @@ void choose_functions(Datatype& type) {
   type.scatter = copy::scattering(type.grid);
 }
 
-/// Takes down the blocks of a walk, up to `most`; addresses stay numbers, since nothing lies there.
+/// Records the blocks of a walk, up to `most`. Addresses remain numbers, since nothing lies there.
 struct BlockSink : BlockByBlock<BlockSink> {
   static constexpr std::size_t most = 32;
   struct Block {
@@ -72,14 +72,14 @@ bool may_have_windows(const Datatype& type) {
          type.grid.count * type.grid.rows <= BlockSink::most && copy::chosen().windows != nullptr;
 }
 
-/// Returns for how many elements these windows take less time than all other ways; 0 if never (doc/adr/0030).
+/// Returns the largest count of elements for which these windows are the fastest way; 0 if they never are (doc/adr/0030).
 MPI_Count most_by_windows(const Datatype& type, const FewBlocks& few) {
   constexpr MPI_Count any = std::numeric_limits<MPI_Count>::max(), some = 16;
   const copy::Windows& windows = few.windows;
   const bool close = type.extent > 0 && type.extent <= copy::Windows::farthest;
   if (windows.count == 0 || (is_grid(type) && (windows.count > 2 || !close))) return 0;
   if (windows.count > 1 && few.blocks.count <= windows.count && windows.size < 32 * windows.count)
-    return windows.count == 2 ? some : 0; // a short block in each
+    return windows.count == 2 ? some : 0; // each has a short block
   if (windows.count == 1 && few.blocks.count == 1 && (windows.group == 1 || windows.size <= 16))
     return some * static_cast<MPI_Count>(windows.group); // several are a grid, which has registers of blocks
   return any;
@@ -103,10 +103,10 @@ void cut_elements(Datatype& type, FewBlocks& few) {
   type.scatter_several = functions.scatter;
 }
 
-/// Lists the blocks of an element if they are few, and near enough to each other for 32 bits.
+/// Lists the blocks of an element if they are few, and close enough together for 32 bits.
 void list_few_blocks(Datatype& type) {
   constexpr MPI_Count farthest = std::numeric_limits<std::int32_t>::max();
-  /// Up to this many bytes for an element and its packed bytes, some elements stay in the first-level cache together.
+  /// If an element and its packed bytes take at most this many bytes, several elements fit into the first-level cache together.
   constexpr MPI_Count most_by_columns = 4096;
   BlockSink found;
   if (type.size > farthest || !walk(*type.form.form, 0, 0, type.size, found)) return;
@@ -116,7 +116,7 @@ void list_few_blocks(Datatype& type) {
     if (block.at < -farthest || block.at > farthest) return;
     numbers.push_back(static_cast<std::int32_t>(block.at));
   }
-  // Behind the places, where each block begins in the packed bytes, and where the last one ends.
+  // The positions are followed by where each block begins in the packed bytes, and where the last one ends.
   numbers.push_back(0);
   for (const auto& block : found.blocks())
     numbers.push_back(numbers.back() + static_cast<std::int32_t>(block.bytes));
@@ -153,8 +153,8 @@ void copy_by_list(Datatype& type) {
   type.scatter = functions.scatter_one;
 }
 
-/// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. None if it has more than
-/// `most` members, since each part takes 104 bytes.
+/// The parts of a struct whose members are vectors or lists, so that it can be copied without a walk. Empty if it has more
+/// than `most` members, since each part takes 104 bytes.
 std::vector<Part> parts_of(const NormalForm& form) {
   constexpr std::size_t most = 8;
   std::vector<Part> made;
@@ -169,7 +169,7 @@ std::vector<Part> parts_of(const NormalForm& form) {
   return made;
 }
 
-/// Plans the copies of a committed datatype that its form alone does not describe.
+/// Plans those copies of a committed datatype that its form alone does not describe.
 void plan_more(Datatype& type) {
   if (!type.form.form || type.contiguous) return;
   if (!is_grid(type) || may_have_windows(type)) list_few_blocks(type);
@@ -177,7 +177,7 @@ void plan_more(Datatype& type) {
   if (type.few != nullptr && (type.few->cut.moves.all != nullptr || type.few->windows.count == 1))
     return copy_by_list(type);
   if (type.gather != nullptr) return;
-  constexpr std::size_t fewer_than_parts = 8; // take less time in one list
+  constexpr std::size_t fewer_than_parts = 8; // this few blocks are faster in one list
   if (type.few == nullptr || type.few->blocks.count > fewer_than_parts)
     type.parts = parts_of(*type.form.form);
   if (type.parts.empty() && type.few != nullptr) copy_by_list(type);
@@ -280,7 +280,7 @@ Result make_duplicate(Datatype& old, Datatype*& made) {
     return {};
   }));
   made->committed = old.committed;
-  made->grid = old.grid; // a list that it points to is owned by the form or by `few`
+  made->grid = old.grid; // if it points to a list, the form or `few` owns that
   made->gather = old.gather;
   made->scatter = old.scatter;
   made->few = old.few;

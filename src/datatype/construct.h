@@ -1,4 +1,4 @@
-// What the constructors share: from a layout to a datatype with a handle.
+// Shared by the constructors: from a layout to a datatype with a handle.
 #pragma once
 
 #include "datatype/datatype.h"
@@ -8,12 +8,13 @@
 
 namespace near::datatype {
 
-/// Sets what the layout says of how elements are copied: `contiguous`, `grid` and its functions.
+/// Sets the members that follow from the layout and control how
+/// elements are copied: `contiguous`, `grid` and its functions.
 void plan_copies(Datatype& type);
-/// A new, uncommitted datatype with this layout.
+/// Makes a new, uncommitted datatype with this layout.
 Result adopt(Layout layout, Datatype*& made);
 
-/// Runs `build(Layout&)` and adopts what it made; memory that runs out on the way is MPI_ERR_NO_MEM.
+/// Runs `build(Layout&)` and adopts the result. Fails with MPI_ERR_NO_MEM if memory runs out on the way.
 template <class F>
 Result construct(Datatype*& made, F build) {
   try {

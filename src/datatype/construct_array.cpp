@@ -1,4 +1,4 @@
-// Subarrays and distributed arrays: per dimension a run of pieces, from the fastest dimension to the slowest.
+// Subarrays and distributed arrays: a run of pieces per dimension, from the fastest dimension to the slowest.
 // Source: MPI 5.0, sections 5.1.3 and 5.1.4.
 #include "datatype/construct.h"
 
@@ -21,13 +21,14 @@ std::vector<std::size_t> fastest_first(std::size_t dimensions, int order) {
   return sequence;
 }
 
-/// pace * factor; every distance inside a global array fits, because the array's size is checked with it.
+/// Multiplies pace by factor. Every distance inside a global array
+/// fits, because the array's size is checked with it.
 Result widen(MPI_Count& pace, MPI_Count factor) {
   if (!__builtin_mul_overflow(pace, factor, &pace)) return {};
   return base::fail(MPI_ERR_ARG, "the whole array is longer than 2^63 - 1 bytes");
 }
 
-/// The layout moved by `count * pace` bytes.
+/// Shifts the layout by `count * pace` bytes.
 Result shift(Layout& layout, MPI_Count count, MPI_Count pace) {
   MPI_Count at;
   if (__builtin_mul_overflow(count, pace, &at))
@@ -41,7 +42,7 @@ struct Share {
   MPI_Count block = 0;      ///< indices in a whole block
   MPI_Count blocks = 0;     ///< whole blocks
   MPI_Count distance = 0;   ///< indices from block to block
-  MPI_Count last_block = 0; ///< indices in the cut block behind the whole ones
+  MPI_Count last_block = 0; ///< indices in the partial block after the whole ones
 };
 
 Result share_of(std::size_t dimension, MPI_Count size, int distribution, int argument, int processes,
@@ -86,7 +87,7 @@ Result share_of(std::size_t dimension, MPI_Count size, int distribution, int arg
   return {};
 }
 
-/// Repeats `layout` for one dimension whose neighbours are `pace` bytes apart.
+/// Repeats `layout` along one dimension whose neighbours are `pace` bytes apart.
 Result spread(Layout& layout, const Share& share, MPI_Count pace) {
   Layout block;
   NEAR_TRY(copies(layout, share.block, pace, block));

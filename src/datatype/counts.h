@@ -14,9 +14,9 @@ public:
   /// MPI_Count and MPI_Aint are the same 64-bit integer in the ABI that NearMPI implements.
   explicit Counts(const MPI_Count* wide) : wide_(wide) {}
   MPI_Count operator[](MPI_Count i) const { return wide_ != nullptr ? wide_[i] : narrow_[i]; }
-  /// The caller passed a null pointer.
+  /// Whether the caller passed a null pointer.
   bool empty() const { return narrow_ == nullptr && wide_ == nullptr; }
-  /// The values came through a `_c` call (or are addresses).
+  /// Whether the values came through a `_c` call (or are addresses).
   bool wide() const { return wide_ != nullptr; }
   std::vector<MPI_Count> widen(MPI_Count n) const {
     std::vector<MPI_Count> all(static_cast<std::size_t>(n));

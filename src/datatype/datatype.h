@@ -26,8 +26,8 @@ namespace near::datatype {
 
 using object::Result;
 
-/// How a type was made: the arguments of its constructor, for MPI_Type_get_envelope and _get_contents.
-/// Unless `large`, all counts came as int arguments.
+/// How a type was made: the arguments of its constructor, for MPI_Type_get_envelope and _get_contents. Unless
+/// `large`, all counts were passed as int.
 struct Envelope {
   int combiner = MPI_COMBINER_NAMED;
   bool large = false; ///< made by a _c constructor
@@ -56,10 +56,10 @@ struct PairIndex {
   MPI_Count at = 0; ///< bytes from the value to the index
 };
 
-/// A grid or list within an element, and the functions that copy it. It takes more memory than the description of a vector, so an element
-/// has few of them.
+/// A grid or list within an element, and the functions that copy it. It takes more memory than the description of a vector, so an
+/// element has only a few of them.
 struct Part {
-  MPI_Count at = 0; ///< its origin, from the element's form.at on
+  MPI_Count at = 0; ///< its origin, relative to the element's form.at
   MPI_Count bytes = 0;
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
@@ -68,12 +68,12 @@ static_assert(sizeof(Part) == 104, "construct.cpp names this size as the reason 
 
 /// A short list of blocks.
 struct FewBlocks {
-  std::vector<std::int32_t> numbers; ///< what `blocks` points to
+  std::vector<std::int32_t> numbers; ///< the memory of `blocks`
   copy::Blocks blocks;
-  copy::CutBlocks cut;                     ///< the blocks of one element, unless they are of one length
-  std::vector<copy::Window> window_memory; ///< what `windows` points to
-  copy::Windows windows;                   ///< of small elements, if the processor copies windows
-  /// Whether several elements are copied block by block: the first block of all of them, then the second one.
+  copy::CutBlocks cut;                     ///< the blocks of one element, unless all of one length
+  std::vector<copy::Window> window_memory; ///< the memory of `windows`
+  copy::Windows windows;                   ///< for small elements, if the processor copies windows
+  /// Whether several elements are copied block by block: the first block of each, then the second block of each.
   bool by_columns;
 };
 
@@ -81,16 +81,18 @@ struct Datatype : object::Object, Layout {
   int user_handles = 1; ///< of the references, those that MPI_Type_free may drop
   bool committed = false;
   bool contiguous = false; ///< n elements are one block of n * size bytes at address + true_lb
-  /// One element as a grid or list, from form.at on, and the functions for it; they are null if it is neither.
+  /// One element as a grid or list, starting at form.at, and its copy functions; these are null if it is neither.
   copy::Grid grid;
   copy::CopyGrid gather = nullptr, scatter = nullptr;
-  /// The blocks of a committed element that is not a grid or has windows. Null if they are many, or too far apart for 32 bits.
+  /// The blocks of a committed element that is not a grid or has windows.
+  /// Null if there are too many, or if they are too far apart for 32 bits.
   std::shared_ptr<const FewBlocks> few;
-  /// Small committed elements as windows, for how many of them at most they are used, and the functions for several.
+  /// Small committed elements as windows, the largest count of elements
+  /// for which these are used, and the functions for several elements.
   const copy::Windows* windows = nullptr;
   MPI_Count most_by_windows = -1; ///< -1 if there are none, since a count may be 0
   copy::CopyElements gather_several = nullptr, scatter_several = nullptr;
-  /// What a committed element consists of, in packed order, if it is several grids and lists with more than a few blocks.
+  /// The grids and lists of which a committed element consists, in packed order, if there are several with more than a few blocks.
   std::vector<Part> parts;
   Basic basic = Basic::none;    ///< of named types and their duplicates
   Family family = Family::none; ///< of named types and their duplicates
@@ -102,7 +104,7 @@ struct Datatype : object::Object, Layout {
 
 using copy::MemoryKind;
 
-/// A user's buffer: where it is, how many elements it has, of which datatype, and in which kind of memory.
+/// A user's buffer: its address, the number and datatype of its elements, and its kind of memory.
 struct Buffer {
   void* address = nullptr;
   MPI_Count count = 0;
@@ -112,26 +114,26 @@ struct Buffer {
   bool is_contiguous() const { return type->contiguous || bytes() == 0; }
   /// First byte of the data of a contiguous buffer.
   std::byte* contiguous_start() const {
-    // As integers, since MPI_BOTTOM is null and its displacements are addresses.
+    // Computed as integers, since MPI_BOTTOM is null and its displacements are addresses.
     return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type->true_lb);
   }
 };
 
 /// Builds the predefined types, once.
 Result make_predefined_types();
-/// The standard's constants of datatypes (MPI 5.0, appendix A.1.1) lie in one range.
+/// The standard's datatype constants (MPI 5.0, appendix A.1.1) lie in one range.
 using PredefinedTypes = object::PredefinedTable<Datatype, 0x200, 0x100>;
-/// In the header, so that entry points find a datatype without a call.
+/// In the header, so that entry points find a datatype without a function call.
 struct Datatypes {
   PredefinedTypes predefined;
-  /// Bytes of one element of each predefined contiguous type, in the order of `predefined`; 0 for others.
+  /// Bytes in one element of each predefined contiguous type, in the order of `predefined`; 0 for others.
   std::uint8_t contiguous_sizes[0x100] = {};
   object::Pool<Datatype, object::Kind::datatype> pool;
 };
 extern constinit object::Immortal<Datatypes> datatype_storage;
 inline object::Pool<Datatype, object::Kind::datatype>& datatypes() { return datatype_storage.value.pool; }
 /// The size of an element of a predefined contiguous datatype, whose elements lie one after another at the
-/// buffer's address; 0 for every other handle. This byte is all that small messages need to know of the type.
+/// buffer's address; 0 for any other handle. This byte is all that small messages need to know about the type.
 inline std::uint8_t predefined_contiguous_size(MPI_Datatype handle) {
   std::uintptr_t index = reinterpret_cast<std::uintptr_t>(handle) - PredefinedTypes::first_handle;
   return index < sizeof datatype_storage.value.contiguous_sizes
@@ -152,17 +154,17 @@ inline Datatype* find_datatype(MPI_Datatype handle) {
 }
 /// Drops one reference; the last one destroys the type and drops its references to the types it was made of.
 void release(Datatype* type);
-/// Does what MPI_Type_free does: runs the attributes' delete callbacks with the last of the
-/// program's handles, then releases the type. If a callback fails the type stays. MPI_ERR_TYPE for
-/// a predefined type.
+/// Implements MPI_Type_free: runs the attributes' delete callbacks when the last of the program's handles is
+/// freed, then releases the type. If a callback fails, the type stays. Fails with MPI_ERR_TYPE for a
+/// predefined type.
 Result free_type(Datatype& type);
-/// Counts one more handle of the program, as MPI_Type_get_contents returns it. Revives the handle of a
-/// type that only other types still refer to. Does nothing to predefined types.
+/// Counts one more handle of the program, as returned by MPI_Type_get_contents. Revives the handle of a type
+/// that only other types still refer to. Has no effect on predefined types.
 Datatype* give_handle(Datatype& type);
-/// Describes the type in messages: its name, or "datatype 0x4c000001" if it has none.
+/// Describes the type in messages: by its name, or as "datatype 0x4c000001" if it has none.
 std::string describe(const Datatype& type);
 
-/// What check_copyable() returns for a buffer that does not lie in host memory.
+/// The failure that check_copyable() returns for a buffer outside host memory.
 [[gnu::cold]] Result refuse_kind(const Buffer& buffer);
 /// Fails with MPI_ERR_BUFFER unless the processor can copy the data; an empty buffer needs no copy.
 inline Result check_copyable(const Buffer& buffer) {
@@ -171,23 +173,22 @@ inline Result check_copyable(const Buffer& buffer) {
   return refuse_kind(buffer);
 }
 
-// The functions below copy host memory: the calls that buffers come in by have called check_copyable().
+// The functions below copy host memory. The calls that take buffers from the program have called check_copyable().
 
-/// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. The offset may lie
-/// inside a basic type.
-/// Precondition: offset + bytes <= buffer.bytes().
+/// Copies packed bytes [offset, offset + bytes) of the buffer into `out`. The offset may lie inside a basic
+/// type. Precondition: offset + bytes <= buffer.bytes().
 void pack(const Buffer& buffer, MPI_Count offset, void* out, MPI_Count bytes);
-/// The inverse of pack(): writes `in`, which holds packed bytes [offset, offset + bytes) of the buffer,
-/// into it.
+/// The inverse of pack(): writes `in`, which holds packed bytes [offset, offset + bytes) of the buffer, into
+/// the buffer.
 void unpack(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
-/// unpack() of bytes that another processor has just written.
+/// unpack() for bytes that another processor has just written.
 void unpack_arrived(const Buffer& buffer, MPI_Count offset, const void* in, MPI_Count bytes);
 /// The first byte, in packed order, of the data of an element at `address`.
 inline std::byte* first_byte(void* address, const Datatype& type) {
   return reinterpret_cast<std::byte*>(reinterpret_cast<std::intptr_t>(address) + type.form.at);
 }
-/// pack() of a whole buffer, which has `bytes` bytes. Inline, so that one element, and several small ones, go straight to the function
-/// for them.
+/// pack() of a whole buffer of `bytes` bytes. Inline, so that one element, or several small ones, go straight to the function for
+/// them.
 [[gnu::always_inline]] inline void pack_whole(void* address, MPI_Count count, Datatype& type, std::byte* out,
                                               MPI_Count bytes) {
   if (count == 1 && type.gather != nullptr) [[likely]]
@@ -197,7 +198,7 @@ inline std::byte* first_byte(void* address, const Datatype& type) {
   else
     pack({address, count, &type}, 0, out, bytes);
 }
-/// unpack() of the first `bytes` bytes of a buffer, inline for the whole of one element and of several small ones.
+/// unpack() of the first `bytes` bytes of a buffer. Inline for one whole element and for several small ones.
 [[gnu::always_inline]] inline void unpack_first(void* address, MPI_Count count, Datatype& type,
                                                 const std::byte* in, MPI_Count bytes) {
   if (count == 1 && type.scatter != nullptr && bytes == type.size) [[likely]]
@@ -208,8 +209,8 @@ inline std::byte* first_byte(void* address, const Datatype& type) {
   else
     unpack({address, count, &type}, 0, in, bytes);
 }
-/// Whether moving the buffer part by part takes longer than moving it at once: columns of a matrix, one after another, whose
-/// lines each part would need again.
+/// Whether moving the buffer in parts takes longer than moving it at once. This holds for columns of a matrix, one after
+/// another, whose lines each part would need again.
 bool loses_by_parts(const Buffer& buffer);
 /// Copies `bytes` packed bytes from one layout to another, for messages to self and the local part
 /// of collectives.
@@ -219,19 +220,19 @@ struct Piece {
   std::byte* address;
   std::size_t bytes;
 };
-/// Appends to `out` the memory of packed bytes [offset, offset + bytes), as at most `limit` pieces. Returns how many
-/// packed bytes these cover. For providers that take lists of pieces.
+/// Appends the memory of packed bytes [offset, offset + bytes) to `out`, as at most `limit` pieces. Returns how many
+/// packed bytes they cover. For providers that take lists of pieces.
 MPI_Count pieces(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, std::vector<Piece>& out,
                  std::size_t limit);
 
-// Constructors. Each returns a new, uncommitted type with one reference; overflow of a size or extent is
-// MPI_ERR_ARG with the numbers. Callers keep their references to the old types; the new type takes its own.
-// The bindings record the envelope.
+// Constructors. Each makes a new, uncommitted type with one reference. An overflow of a size or extent is an
+// MPI_ERR_ARG whose message contains the numbers. Callers keep their references to the old types; the new
+// type takes its own. The bindings record the envelope.
 Result make_contiguous(MPI_Count count, Datatype& old, Datatype*& made);
-/// `stride` in elements (vector) or bytes (hvector).
+/// `stride` is in elements (vector) or bytes (hvector).
 Result make_vector(MPI_Count count, MPI_Count block_length, MPI_Count stride, bool stride_in_bytes,
                    Datatype& old, Datatype*& made);
-/// Displacements in elements or bytes.
+/// Displacements are in elements or bytes.
 Result make_indexed(std::span<const MPI_Count> block_lengths, std::span<const MPI_Count> displacements,
                     bool displacements_in_bytes, Datatype& old, Datatype*& made);
 Result make_indexed_block(MPI_Count block_length, std::span<const MPI_Count> displacements,
@@ -245,28 +246,28 @@ Result make_darray(int size, int rank, std::span<const MPI_Count> global_sizes,
                    std::span<const int> process_sizes, int order, Datatype& old, Datatype*& made);
 Result make_resized(Datatype& old, MPI_Count lb, MPI_Count extent, Datatype*& made);
 Result make_duplicate(Datatype& old, Datatype*& made);
-/// Allows the type in communication; a second call does nothing. The normal form exists already.
+/// Allows the type in communication. Has no effect if it is already committed. The normal form already exists.
 Result commit(Datatype& type);
 /// Records how `type` was made and takes a reference to each of `types`.
 void record_envelope(Datatype& type, int combiner, bool large, std::vector<int> integers,
                      std::vector<MPI_Aint> addresses, std::vector<MPI_Count> counts,
                      std::span<Datatype* const> types);
 
-// Predefined types without a name: the same arguments give the same type, which cannot be freed.
-/// The pair type of `value` and `index` for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index); nullptr
-/// if there is none.
+// Predefined types without a name: the same arguments yield the same type, which cannot be freed.
+/// Finds the pair type of `value` and `index` for MPI_MINLOC and MPI_MAXLOC (MPI_Type_get_value_index);
+/// nullptr if there is none.
 Result value_index_type(Datatype& value, Datatype& index, Datatype*& pair);
-/// The type of MPI_Type_create_f90_real, _complex or _integer; `combiner` says which. `precision` or `range` is
-/// MPI_UNDEFINED if it is not given. Fails with MPI_ERR_ARG if no representation is wide enough.
+/// Finds the type of MPI_Type_create_f90_real, _complex or _integer, selected by `combiner`. `precision` or
+/// `range` is MPI_UNDEFINED if it is not given. Fails with MPI_ERR_ARG if no representation is wide enough.
 Result fortran_type(int combiner, int precision, int range, Datatype*& made);
-/// The predefined type of that class and size (MPI_Type_match_size).
+/// Finds the predefined type of that class and size (MPI_Type_match_size).
 Result match_size(int type_class, int size, Datatype*& found);
 
-/// The number of whole basic types in the first `bytes` packed bytes of elements of `type`; MPI_UNDEFINED
-/// if they end inside one.
+/// The number of whole basic types in the first `bytes` packed bytes of elements of `type`; MPI_UNDEFINED if
+/// the bytes end inside one.
 MPI_Count elements_in(const Datatype& type, MPI_Count bytes);
-/// The inverse of elements_in(), for MPI_Status_set_elements: the packed bytes of the first `elements`
-/// basic types; -1 if the type holds none or the bytes do not fit 63 bits.
+/// The inverse of elements_in(), for MPI_Status_set_elements: the packed bytes of the first `elements` basic
+/// types; -1 if the type holds none or the number does not fit in 63 bits.
 MPI_Count bytes_of_elements(const Datatype& type, MPI_Count elements);
 
 inline MPI_Datatype public_handle(const Datatype& type) {

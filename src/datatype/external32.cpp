@@ -1,4 +1,5 @@
-// Conversion to and from external32, run by run of basic types, through a buffer of native packed bytes.
+// Conversion to and from external32, one run of basic types at a time,
+// through a buffer of native packed bytes.
 #include "datatype/external32.h"
 
 #include <algorithm>
@@ -25,7 +26,7 @@ T big_endian(T value) {
            __builtin_bswap64(static_cast<std::uint64_t>(value >> 64));
 }
 
-/// Same width on both sides, so the same in both directions.
+/// The width is the same on both sides, so one function serves both directions.
 template <class T>
 void swap_units(const std::byte* from, std::byte* to, MPI_Count n) {
   constexpr auto width = static_cast<MPI_Count>(sizeof(T));
@@ -42,10 +43,10 @@ void swap_all(MPI_Count width, const std::byte* from, std::byte* to, MPI_Count n
   }
 }
 
-/// How one basic type converts.
+/// How one basic type is converted.
 struct Conversion {
   MPI_Count native = 0, external = 0; ///< bytes of one unit
-  MPI_Count units = 1;                ///< a complex value is two
+  MPI_Count units = 1;                ///< a complex value has two
   Basic basic = Basic::none;
 };
 
@@ -68,7 +69,7 @@ Conversion conversion_of(const Datatype& basic) {
 
 bool is_extended(Basic basic) { return basic == Basic::float80 || basic == Basic::complex80; }
 
-/// Writes the integer's low `external` bytes, if they hold the whole value.
+/// Writes the low `external` bytes of the integer, if they hold the whole value.
 template <class Wide, class Narrow>
 Result narrow_units(const std::byte* from, std::byte* to, MPI_Count n) {
   using Bits = std::make_unsigned_t<Narrow>;
@@ -124,8 +125,8 @@ void from_external(const Conversion& c, const std::byte* from, std::byte* to, MP
   widen_units<std::uint32_t, std::uint16_t>(from, to, n);
 }
 
-/// Calls move(conversion, packed native offset, values) for each run of basic types, in parts that fit the
-/// scratch.
+/// Calls move(conversion, packed native offset, values) for each run of basic types, in parts that fit into
+/// the scratch memory.
 constexpr MPI_Count scratch_bytes = 4096;
 
 template <class F>

@@ -10,8 +10,8 @@ namespace near::datatype {
 inline MPI_Count external_size(const Datatype& type) {
   return type.signature ? type.signature->total.external : 0;
 }
-/// Writes the whole buffer to `out`, external_size * count bytes. MPI_ERR_CONVERSION if a value does not fit
-/// its external width (a long beyond 32 bits, a wide character beyond 16).
+/// Writes the whole buffer to `out`: external_size * count bytes. Fails with MPI_ERR_CONVERSION if a value
+/// does not fit in its external width (a long beyond 32 bits, a wide character beyond 16).
 Result pack_external(const Buffer& buffer, std::byte* out);
 /// The inverse of pack_external(): reads `in` into the buffer.
 Result unpack_external(const Buffer& buffer, const std::byte* in);

@@ -1,4 +1,4 @@
-// Arithmetic on layouts: bounds first, with overflow checks, then the forms, which may rely on them.
+// Arithmetic on layouts: first the bounds, with overflow checks, then the forms, which may rely on them.
 #include "datatype/layout.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ Result too_large() {
   return base::fail(MPI_ERR_ARG, "the new datatype's size or displacements exceed 2^63 - 1 bytes");
 }
 
-/// Takes over what does not change when a type is repeated.
+/// Copies what does not change when a type is repeated.
 void inherit(const Layout& old, Layout& made) {
   made.alignment = old.alignment;
   made.marked = old.marked;
@@ -57,7 +57,7 @@ void BoundsSum::add_between(const Layout& layout, Int128 first, Int128 last, Int
 Result BoundsSum::finish(Layout& made, MPI_Count unit) const {
   if (overflow_) return too_large();
   Int128 extent = high_ - low_;
-  if (unit != 1) extent += ((-extent) % unit + unit) % unit; // also up when it is negative
+  if (unit != 1) extent += ((-extent) % unit + unit) % unit; // rounds up even if negative
   Int128 true_extent = true_high_ - true_low_;
   if (!fits(low_) || !fits(high_) || !fits(low_ + extent) || !fits(extent) || !fits(true_low_) ||
       !fits(true_high_) || !fits(true_extent))

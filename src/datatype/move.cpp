@@ -93,7 +93,7 @@ struct UnpackSink {
 struct PieceSink : BlockByBlock<PieceSink> {
   PieceSink(std::vector<Piece>& pieces, std::size_t most) : out(pieces), own(pieces.size()), limit(most) {}
   std::vector<Piece>& out;
-  std::size_t own; ///< pieces before this call's
+  std::size_t own; ///< number of pieces before this call
   std::size_t limit;
   MPI_Count covered = 0;
   bool block(std::intptr_t address, MPI_Count bytes) {
@@ -118,7 +118,8 @@ void walk_buffer(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink& 
     walk_copies(*type.form.form, type.extent, address_of(buffer) + type.form.at, offset, bytes, sink);
 }
 
-/// The grid without its pointers. GCC would copy all of it by string instructions, whose start takes as long as copying some blocks.
+/// The grid without its pointers. GCC would copy the whole grid by string
+/// instructions, which take as long to start as copying some blocks.
 copy::Grid shape_of(const copy::Grid& grid) {
   return {.bytes = grid.bytes,
           .count = grid.count,
@@ -129,8 +130,9 @@ copy::Grid shape_of(const copy::Grid& grid) {
 
 bool adjoin(const copy::Grid& grid) { return grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes); }
 
-/// Copies all of one buffer to another if their blocks are as long, and as many: each is copied once. Returns whether it was done.
-/// Short blocks are copied faster through consecutive memory, by registers that hold several, and so are blocks that share sets of a cache.
+/// Copies all of one buffer to another if their blocks agree in length and number: each is
+/// copied once. Returns whether this was done. Short blocks are copied faster through
+/// consecutive memory, by registers that hold several, as are blocks that share sets of a cache.
 bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   constexpr std::size_t shortest = 16;
   const Datatype &source = *from.type, &target = *to.type;
@@ -142,7 +144,8 @@ bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   if (from.count != 1 && !repeat_grid(from_grid, from.count, source.extent)) return false;
   if (to.count != 1 && !repeat_grid(to_grid, to.count, target.extent)) return false;
   if (from_grid.count != to_grid.count || from_grid.rows != to_grid.rows) return false;
-  // In columns of both matrices, blocks of neighbouring rows adjoin: as a row they are one block, and parts of 8 KiB would divide it.
+  // In columns of both matrices, blocks of neighbouring rows adjoin:
+  // as a row they are one block, which parts of 8 KiB would divide.
   const bool as_rows = from_grid.rows > 1 && adjoin(from_grid) && adjoin(to_grid);
   if (as_rows)
     for (copy::Grid* grid : {&from_grid, &to_grid}) grid->bytes *= std::exchange(grid->rows, 1);
@@ -151,8 +154,8 @@ bool copy_grids(const Buffer& from, const Buffer& to, MPI_Count bytes) {
   return true;
 }
 
-/// Moves packed bytes [0, bytes), if they are all of the buffer and it is a grid: the common case, in which nothing is walked.
-/// `of_one` is the function for one element, and choose(grid) that for several. Returns whether it was done.
+/// Moves packed bytes [0, bytes) if they are the whole buffer and it is a grid: the common case, which needs no walk. `of_one`
+/// is the function for one element, choose(grid) that for several. Returns whether this was done.
 template <class Choose>
 bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
                Choose choose) {
@@ -170,15 +173,15 @@ bool move_grid(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::C
   return true;
 }
 
-/// Moves packed bytes [0, bytes), if they are all of the buffer, without a walk: elements of few blocks by by_columns(element, blocks,
-/// repeats), others one by one, with the functions for an element or for its parts. Returns whether it was done.
+/// Moves packed bytes [0, bytes) without a walk if they are the whole buffer. Elements with few blocks go to by_columns(element,
+/// blocks, repeats), others are moved one by one, by the functions for an element or its parts. Returns whether this was done.
 template <class ByColumns>
 bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, copy::CopyGrid of_one,
                    copy::CopyGrid Part::* of_part, ByColumns by_columns) {
   const Datatype& type = *buffer.type;
   if (bytes != buffer.bytes()) return false;
   std::intptr_t element = address_of(buffer) + type.form.at;
-  // Each block chooses a move for all elements.
+  // Each block selects a move for all elements.
   if (type.few != nullptr && type.few->by_columns && buffer.count >= 4 &&
       size_of(buffer.count) >= type.few->blocks.count) {
     by_columns(pointer(element), type.few->blocks,
@@ -200,8 +203,8 @@ bool move_elements(const Buffer& buffer, std::byte* packed, MPI_Count bytes, cop
   return true;
 }
 
-/// Moves packed bytes [offset, offset + bytes) of small elements: whole ones by several(sink, first, count), which has windows, and partial
-/// elements at either end by a walk.
+/// Moves packed bytes [offset, offset + bytes) of small elements: whole ones by several(sink, first, count), which uses windows,
+/// and partial elements at either end by a walk.
 template <class Sink, class Several>
 void move_small_elements(const Buffer& buffer, MPI_Count offset, MPI_Count bytes, Sink sink,
                          Several several) {
@@ -234,7 +237,7 @@ Result refuse_kind(const Buffer& buffer) {
       buffer.address);
 }
 
-// Functions of their own, so that the copy of consecutive bytes needs no registers but its own.
+// Separate functions, so that the copy of consecutive bytes needs no registers but its own.
 [[gnu::noinline]] static void pack_gaps(const Buffer& buffer, MPI_Count offset, std::byte* out,
                                         MPI_Count bytes) {
   const copy::CopyGrid of_one = buffer.type->gather;
@@ -304,7 +307,7 @@ void copy(const Buffer& from, const Buffer& to, MPI_Count bytes) {
     return;
   }
   if (copy_grids(from, to, bytes)) return;
-  // Through a buffer that stays in the first-level cache; finding the way back in costs little against it.
+  // Through a buffer that stays in the first-level cache. Finding the way back in costs little in comparison.
   alignas(64) std::byte buffer[8192];
   for (MPI_Count done = 0; done < bytes;) {
     MPI_Count part = std::min<MPI_Count>(sizeof buffer, bytes - done);

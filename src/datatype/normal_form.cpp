@@ -1,4 +1,4 @@
-// Building the normal form: each step merges what it can, so that a type and its equivalents get one shape.
+// Building the normal form: each step merges what it can, so that equivalent types get the same shape.
 #include "datatype/normal_form.h"
 
 #include <algorithm>
@@ -11,13 +11,13 @@ namespace {
 
 using Kind = NormalForm::Kind;
 
-/// Lists this short dissolve into the list that holds them: a struct of small structs becomes one list.
+/// Lists with at most this many entries dissolve into the list that holds them: a struct of small structs becomes one list.
 constexpr std::size_t dissolve_limit = 8;
 
 bool is_block(const FormPointer& form) { return form->kind == Kind::block; }
 
-/// Whether two forms have the same bytes at the same positions. May return false for equal forms that
-/// were built independently; that only misses a merge.
+/// Whether two forms have the same bytes at the same positions. May return false for equal forms that were
+/// built independently; that only misses a merge.
 bool same_shape(const FormPointer& a, const FormPointer& b) {
   const NormalForm* x = a.get();
   const NormalForm* y = b.get();
@@ -37,22 +37,22 @@ FormPointer make_block(MPI_Count bytes) {
   return form;
 }
 
-/// Blocks of different lengths are cut into equal ones if that makes at most this many of each: copying one block of
-/// unpredictable length takes as long as copying several of a fixed length. At most two for each run of the description, so
+/// Blocks of different lengths are cut into equal ones if each yields at most this many: copying one block of unpredictable
+/// length takes as long as copying several of a fixed length. There are at most two for each run of the description, so
 /// that the form takes no more memory than the description does.
 constexpr MPI_Count most_units = 4;
 
-/// count * unit == value, without overflow.
+/// Whether count * unit == value, without overflow.
 bool spans(MPI_Count count, MPI_Count unit, MPI_Count value) {
   MPI_Count product;
   return !__builtin_mul_overflow(count, unit, &product) && product == value;
 }
 
-/// Lists this long, which leave the first-level cache together with what is copied, are shortened. A shorter one is copied a
-/// little faster as it is.
+/// Lists with at least this many entries are shortened, since together with the copied data they exceed the first-level
+/// cache. A shorter one is copied a little faster as it is.
 constexpr std::size_t shortened_from = 2048;
 
-/// `block` at each of these positions.
+/// A form with `block` at each of these positions.
 PlacedForm make_equal(CompactNumbers positions, FormPointer block) {
   auto form = std::make_shared<NormalForm>();
   form->kind = Kind::equal;
@@ -71,13 +71,13 @@ CompactNumbers positions_of(const std::vector<FormEntry>& entries, std::size_t n
   return positions;
 }
 
-/// The greatest common divisor of a number and a positive one.
+/// The greatest common divisor of a number and a positive number.
 MPI_Count common_divisor(MPI_Count a, MPI_Count b) {
   const bool power_of_two = a > 0 && (a & (a - 1)) == 0;
   return power_of_two ? std::min(a, b & -b) : std::gcd(a, b);
 }
 
-/// All entries lie `distance` apart.
+/// Whether all entries lie `distance` apart.
 bool evenly_spaced(const std::vector<FormEntry>& entries, std::size_t n, MPI_Count distance) {
   for (std::size_t i = 1; i < n; ++i)
     if (entries[i].at - entries[i - 1].at != distance) return false;
@@ -129,7 +129,7 @@ FormEntries::FormEntries(CompactNumbers positions)
 
 std::size_t FormEntries::holding(MPI_Count skip) const {
   if (skip == 0) return 0;
-  // entries[low] begins at or before `skip`, entries[high] behind it.
+  // entries[low] begins at or before `skip`, entries[high] after it.
   std::size_t low = 0, high = size() - 1;
   while (high - low > 1) {
     const std::size_t middle = low + (high - low) / 2;
@@ -166,7 +166,7 @@ PlacedForm repeat_form(const PlacedForm& child, MPI_Count count, MPI_Count strid
 
 RunsBuilder::RunsBuilder(PlacedForm child, MPI_Count stride, std::size_t expected)
     : child_(std::move(child)), stride_(stride), unit_(child_.size()) {
-  // Copies of a loop that continue its own pace are copies of what it repeats.
+  // Copies of a loop that continue its stride are copies of what it repeats.
   if (child_.form && child_.form->kind == Kind::loop &&
       spans(child_.form->count, child_.form->stride, stride)) {
     stride_ = child_.form->stride;
@@ -192,14 +192,14 @@ bool RunsBuilder::single_copies() const {
   return true;
 }
 
-/// Blocks of `unit` bytes, `step` bytes apart, into which all runs are cut.
+/// The form of blocks of `unit` bytes, `step` bytes apart, into which all runs are cut.
 PlacedForm RunsBuilder::unmerged(MPI_Count unit, MPI_Count step) const {
   CompactNumbers positions;
   positions.reserve(static_cast<std::size_t>(size_ / unit));
   for (std::size_t i = 0; i + 1 < entries_.size(); ++i) {
     MPI_Count at = entries_[i].at;
     MPI_Count left = entries_[i + 1].start - entries_[i].start;
-    for (;; at += step) { // where another block would lie need not fit 63 bits
+    for (;; at += step) { // the position of another block need not fit in 63 bits
       positions.push_back(at);
       left -= unit;
       if (left == 0) break;

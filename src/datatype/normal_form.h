@@ -1,7 +1,7 @@
-// The normal form: what every constructor is turned into and what pack, unpack, copy and pieces run on.
-// The picture, the invariants and the costs are in doc/datatypes.md.
+// The normal form, to which every constructor reduces its type, and on which pack, unpack, copy and pieces
+// work. The picture, the invariants and the costs are in doc/datatypes.md.
 //
-// A form is a tree, shared between the types that are built on one another and never changed. Six kinds:
+// A form is an immutable tree, which may be shared between types that are built on one another. There are six kinds of nodes:
 //
 //   block    size bytes in a row
 //   loop     count copies of child, stride bytes apart
@@ -37,11 +37,11 @@ struct FormEntry {
   MPI_Count start = 0;
 };
 
-/// Many numbers, in half the memory if each fits in 32 bits.
+/// Many numbers, stored in half the memory if each fits in 32 bits.
 class CompactNumbers {
 public:
   void reserve(std::size_t count) { narrow_.reserve(count); }
-  /// Not after shorten().
+  /// Precondition: shorten() has not been called.
   void push_back(MPI_Count value) {
     const auto narrow = static_cast<std::int32_t>(value);
     if (wide_.empty() && narrow == value)
@@ -49,7 +49,7 @@ public:
     else
       push_back_wide(value);
   }
-  /// Halves the memory of narrow numbers again if those of each group lie less than 2^16 apart (copy::ShortOffsets).
+  /// Halves the memory of narrow numbers again if the numbers in each group lie less than 2^16 apart (copy::ShortOffsets).
   void shorten();
   std::size_t size() const {
     return is_short() ? short_.size() : wide_.empty() ? narrow_.size() : wide_.size();
@@ -65,7 +65,7 @@ public:
   copy::ShortOffsets part(std::size_t first, std::size_t count) const {
     return {short_.data(), narrow_.data(), first, count};
   }
-  /// The bytes that they take.
+  /// The memory used, in bytes.
   std::size_t memory() const {
     return short_.capacity() * sizeof(std::uint16_t) + narrow_.capacity() * sizeof(std::int32_t) +
            wide_.capacity() * sizeof(std::int64_t);
@@ -73,17 +73,17 @@ public:
 
 private:
   void push_back_wide(MPI_Count value);
-  std::vector<std::int32_t> narrow_; ///< the bases, if they are short
-  std::vector<std::int64_t> wide_;   ///< all of them, once one does not fit in 32 bits
+  std::vector<std::int32_t> narrow_; ///< the bases, after shorten()
+  std::vector<std::int64_t> wide_;   ///< all numbers, once one does not fit in 32 bits
   std::vector<std::uint16_t> short_;
 };
 
-/// The entries of a node. Behind one pointer, since most nodes have none.
+/// The entries of a node, behind one pointer because most nodes have none.
 class FormEntries {
 public:
   FormEntries() = default;
   explicit FormEntries(std::span<const FormEntry> entries);
-  /// Entries of equal length, which need no starts, and no end mark.
+  /// Makes entries of equal length, which need neither starts nor an end mark.
   explicit FormEntries(CompactNumbers positions);
   bool empty() const { return content_ == nullptr; }
   std::size_t size() const { return empty() ? 0 : content_->at.size(); }
@@ -95,9 +95,9 @@ public:
   bool is_narrow() const { return content_->at.is_narrow() && content_->start.is_narrow(); }
   const CompactNumbers& starts() const { return content_->start; }
   bool have_starts() const { return content_->start.size() != 0; }
-  /// The entry that holds packed byte `skip`.
+  /// The index of the entry that holds packed byte `skip`.
   std::size_t holding(MPI_Count skip) const;
-  /// The bytes that they take.
+  /// The memory used, in bytes.
   std::size_t memory() const {
     return empty() ? 0 : sizeof(Content) + content_->at.memory() + content_->start.memory();
   }
@@ -123,26 +123,26 @@ struct NormalForm {
 
 using FormPointer = std::shared_ptr<const NormalForm>;
 
-/// A form with its origin moved by `at` bytes. No form: no data.
+/// A form with its origin moved by `at` bytes. Without a form there is no data.
 struct PlacedForm {
   FormPointer form;
   MPI_Count at = 0;
   MPI_Count size() const { return form ? form->size : 0; }
 };
 
-/// `list` nodes may chain this deep before they are flattened. Every other inner node at least doubles the
-/// size of its child, so no tree is deeper than this plus twice 63, whatever a program builds.
+/// `list` nodes may be nested this deep before they are flattened. Every other inner node is at least twice
+/// as large as its child, so no tree is deeper than this plus twice 63, whatever a program builds.
 inline constexpr int deepest_list_chain = 64;
 
 PlacedForm block_form(MPI_Count at, MPI_Count bytes);
-/// `count` copies, `stride` bytes apart. The caller has checked that the sizes and displacements fit.
+/// Makes the form of `count` copies, `stride` bytes apart. The caller has checked that the sizes and displacements fit.
 PlacedForm repeat_form(const PlacedForm& child, MPI_Count count, MPI_Count stride);
 inline PlacedForm move_form(PlacedForm form, MPI_Count by) {
   form.at += by;
   return form;
 }
 
-/// Collects runs of one child in packed order: `count` copies, `stride` bytes apart, from `at` on.
+/// Collects runs of one child in packed order: `count` copies, `stride` bytes apart, starting at `at`.
 class RunsBuilder {
 public:
   RunsBuilder(PlacedForm child, MPI_Count stride, std::size_t expected);
@@ -155,11 +155,11 @@ private:
   PlacedForm child_;
   MPI_Count stride_;
   MPI_Count unit_;         ///< packed bytes of one copy
-  MPI_Count children_ = 1; ///< of which a copy consists
-  MPI_Count end_ = 0;      ///< where one more copy of the last run would lie
-  bool end_known_ = false; ///< end_ fits
+  MPI_Count children_ = 1; ///< how many make up a copy
+  MPI_Count end_ = 0;      ///< where another copy of the last run would lie
+  bool end_known_ = false; ///< end_ fits in its type
   MPI_Count size_ = 0;
-  MPI_Count added_ = 0; ///< runs that were added, though they may have been merged since
+  MPI_Count added_ = 0; ///< runs added, though they may have been merged since
   std::vector<FormEntry> entries_;
 };
 

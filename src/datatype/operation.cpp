@@ -1,4 +1,4 @@
-// Operations: which there are, on which types each is defined, and how a reduction is carried out.
+// Operations: which ones exist, the types on which each is defined, and how a reduction is carried out.
 // Source: MPI 5.0, sections 6.9.2 to 6.9.5.
 #include "datatype/operation.h"
 
@@ -24,7 +24,7 @@ constexpr unsigned bitwise = integers | bit(Family::byte);
 /// The standard names C integers and logicals; MPI_AINT, MPI_OFFSET and MPI_COUNT are C integers too.
 constexpr unsigned logical = bit(Family::c_integer) | bit(Family::multi_language) | bit(Family::logical);
 
-/// The standard's table: operation, and the families it is defined on.
+/// The standard's table: an operation, and the families on which it is defined.
 struct OperationRow {
   MPI_Op handle;
   const char* name;
@@ -52,7 +52,7 @@ std::span<const OperationRow> operation_rows() {
   return rows;
 }
 
-/// `builtin` is a predefined operation.
+/// Precondition: `builtin` is a predefined operation.
 const OperationRow& row_of(Builtin builtin) {
   std::span<const OperationRow> rows = operation_rows();
   return *std::find_if(rows.begin(), rows.end(),
@@ -62,7 +62,8 @@ const OperationRow& row_of(Builtin builtin) {
 constinit Immortal<object::PredefinedTable<Operation, first_handle, handle_count>> predefined;
 constinit Immortal<object::Pool<Operation, object::Kind::operation>> pool;
 
-/// While it lives, the type's handle can be used by a user function, even if the program has freed the type.
+/// While this object lives, a user function can use the type's handle,
+/// even if the program has freed the type.
 class UsableHandle {
 public:
   explicit UsableHandle(Datatype& type) : type_(type), before_(type.handle) {
@@ -77,7 +78,7 @@ private:
   object::HandleBits before_;
 };
 
-/// Calls the user's function on pieces whose length fits Length.
+/// Calls the user's function on pieces whose length fits in Length.
 template <class Length, class Function>
 void call_user(Function* function, const void* in, void* inout, MPI_Count count, Datatype& type) {
   UsableHandle usable(type);

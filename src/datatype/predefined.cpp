@@ -1,6 +1,6 @@
-// The predefined types: named ones from the table, pairs, and the Fortran types that are asked for by
-// precision. Source: MPI 5.0, sections 3.2.2, 5.1.1 (value-index types), 6.9.4, 19.1.9 (sized Fortran
-// types), 20.3.
+// The predefined types: named ones from the table, pairs, and the Fortran types that are selected by
+// precision. Source: MPI 5.0, sections 3.2.2, 5.1.1 (value-index types), 6.9.4, 19.1.9 (sized Fortran types),
+// 20.3.
 #include "datatype/construct.h"
 
 #include <algorithm>
@@ -60,10 +60,10 @@ std::span<const PairRow> pair_rows() {
   return rows;
 }
 
-/// The widths that Fortran kinds come in, narrowest first, with what they hold.
+/// The widths of Fortran kinds, narrowest first, with what they hold.
 struct FortranRow {
   int combiner;
-  int precision, range; ///< decimal digits and decimal exponent (or digits, of integers)
+  int precision, range; ///< decimal digits and decimal exponent (or digits, for integers)
   MPI_Datatype type;
 };
 
@@ -165,7 +165,7 @@ Result fortran_type(int combiner, int precision, int range, Datatype*& made) {
     made = found->second;
     return {};
   }
-  // If it is not given, any value will do.
+  // Any value will do if it is not given.
   int digits = precision == MPI_UNDEFINED ? 0 : precision, exponent = range == MPI_UNDEFINED ? 0 : range;
   for (const FortranRow& row : fortran_rows()) {
     if (row.combiner != combiner || digits > row.precision || exponent > row.range) continue;
@@ -224,7 +224,7 @@ Result free_type(Datatype& type) {
 namespace {
 
 [[gnu::cold]] [[gnu::noinline]] void destroy(Datatype* type) {
-  // A list, not a recursion: a program may chain a million duplicates.
+  // A list instead of recursion: a program may chain a million duplicates.
   std::vector<Datatype*> work(type->envelope.types);
   datatypes().destroy(type);
   while (!work.empty()) {

@@ -1,4 +1,4 @@
-// The loops behind the predefined operations, one for each operation and basic type it is defined on.
+// The loops behind the predefined operations, one for each operation and each basic type on which it is defined.
 #pragma once
 
 #include "datatype/operation.h"
@@ -15,7 +15,7 @@ Kernel bit_kernel(Builtin builtin, Basic basic);        ///< bitwise and logical
 /// The kernel of minimum_location or maximum_location on a predefined type of pairs.
 Kernel pair_kernel(Builtin builtin, const PairIndex& pair);
 
-/// Whether vector instructions compute with the type.
+/// Whether vector instructions can compute with the type.
 template <class T>
 inline constexpr bool has_vectors =
     (std::is_integral_v<T> && sizeof(T) <= 8) || std::is_same_v<T, float> || std::is_same_v<T, double>;
@@ -27,17 +27,17 @@ inline constexpr bool is_complex = false;
 template <class T>
 inline constexpr bool is_complex<Complex<T>> = true;
 
-/// The instruction sets that kernels are compiled for. The compiler's own vector code serves all of them, so a kernel is
-/// one loop for each.
+/// The instruction sets for which kernels are compiled. The compiler generates the vector code, so each kernel is one
+/// loop for all sets.
 enum class InstructionSet { baseline, avx2, avx512 };
-/// The best one that this processor and the operating system support.
+/// The best instruction set that this processor and the operating system support.
 InstructionSet best_instruction_set();
-/// For tests: uses an instruction set that is not better than the best one. Affects kernels that are found later.
+/// For tests: uses an instruction set that is not better than the best one. Affects only kernels found afterwards.
 void use_instruction_set(InstructionSet set);
 InstructionSet used_instruction_set();
 
-// The loads and stores of the loops are memcpy, so nothing is assumed of alignment; compilers still vectorise them.
-// There is no dependence between iterations, which the compiler cannot know, since `out` may be `second`.
+// The loops load and store by memcpy, so they assume no alignment; compilers still vectorise them. Iterations are
+// independent of one another, which the compiler cannot know, since `out` may be `second`.
 #if defined(__clang__)
 #define NEAR_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -69,8 +69,8 @@ each_element_avx512(const void* first, const void* second, void* out, MPI_Count 
 }
 #endif
 
-/// The kernel of Combine::of(T, T), which must be inlined everywhere. Types that no vector instruction computes have one
-/// form only.
+/// The kernel of Combine::of(T, T), which must be inlined everywhere. Types that vector instructions cannot compute with
+/// have only one version.
 template <class T, class Combine>
 Kernel kernel_of() {
 #if defined(__x86_64__)

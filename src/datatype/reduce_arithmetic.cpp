@@ -1,4 +1,5 @@
-// Sum, product, minimum and maximum. Integers wrap around, as unsigned ones do, instead of being undefined.
+// Sum, product, minimum and maximum. Signed integers wrap around like
+// unsigned ones; their overflow is not undefined.
 #include "datatype/reduce.h"
 
 #include <type_traits>
@@ -6,8 +7,8 @@
 namespace near::datatype {
 namespace {
 
-/// The type an integer is calculated in: unsigned, and not narrower than an unsigned int, because narrower
-/// ones would be promoted to int, which can overflow.
+/// The type in which an integer is calculated: unsigned, and not narrower than an unsigned int, because
+/// narrower types would be promoted to int, which can overflow.
 template <class T>
 using Wrapping = std::conditional_t<sizeof(T) <= 4, std::uint32_t,
                                     std::conditional_t<sizeof(T) == 8, std::uint64_t, UnsignedInt128>>;

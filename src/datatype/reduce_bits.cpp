@@ -1,4 +1,4 @@
-// Bitwise and logical operations. A logical value is true when it is not zero; results are 0 or 1.
+// Bitwise and logical operations. A logical value is true if it is not zero; results are 0 or 1.
 #include "datatype/reduce.h"
 
 namespace near::datatype {

@@ -1,4 +1,4 @@
-// MPI_MINLOC and MPI_MAXLOC: the lesser (greater) value, and of equal ones the lesser index.
+// MPI_MINLOC and MPI_MAXLOC: the lesser (greater) value; for equal values, the lesser index.
 // Source: MPI 5.0, section 6.9.4.
 #include "datatype/reduce.h"
 
@@ -9,20 +9,20 @@
 namespace near::datatype {
 namespace {
 
-/// The types of pairs are laid out as such structs.
+/// The types of pairs have the layout of such structs.
 template <class Value, class Index>
 struct Located {
   Value value;
   Index index;
 };
 
-/// Whether value and index have the same size, so that pairs have no gaps, and vectors compare them.
+/// Whether value and index have the same size, so that pairs have no gaps and vectors can compare them.
 template <class Value, class Index>
 constexpr bool is_even = has_vectors<Value> && sizeof(Value) == sizeof(Index) && sizeof(Value) >= 4;
 
 constexpr std::size_t vector_bytes = 32;
 
-/// Reduces such pairs by vectors, and returns how many; less than a vector of them is left. Inlined, so that it is compiled for the
+/// Reduces such pairs by vectors, and returns how many. Less than a vector of them is left. Inlined, so that it is compiled for the
 /// instruction set of its caller.
 template <class Value, class Index, bool least>
 [[gnu::always_inline]] inline MPI_Count reduce_even_pairs(const char* one, const char* two, char* to,
@@ -42,7 +42,7 @@ template <class Value, class Index, bool least>
     const Indices x_index = reinterpret_cast<Indices>(x), y_index = reinterpret_cast<Indices>(y);
     const Bits less = x_value < y_value, greater = y_value < x_value, lower = x_index < y_index;
     const Bits wins = least ? less : greater, equal = ~(less | greater);
-    // Each pair has what was found of its value in both lanes.
+    // Both lanes of each pair receive the result for its value.
     Bits pair_wins, index_wins;
     if constexpr (sizeof(Value) == 4) {
       pair_wins = __builtin_shufflevector(wins, wins, 0, 0, 2, 2, 4, 4, 6, 6);
@@ -58,8 +58,8 @@ template <class Value, class Index, bool least>
   return done;
 }
 
-/// Has no branches, because nobody can predict which value wins. Values that are neither less nor greater, such as NaNs, count as equal. The
-/// bytes between value and index, and between pairs, are not written.
+/// Has no branches, because it is unpredictable which value wins. Values that are neither less nor greater, such as NaNs, count as
+/// equal. The bytes between value and index, and between pairs, are not written.
 #define NEAR_EACH_PAIR                                                                                       \
   using Pair = Located<Value, Index>;                                                                        \
   const char *one = static_cast<const char*>(first), *two = static_cast<const char*>(second);                \

@@ -1,4 +1,4 @@
-// The basic types as C++ sees them, including those that C++ has no standard name for.
+// The basic types as seen by C++, including those for which C++ has no standard name.
 #pragma once
 
 #include "abi/types.h"
@@ -10,8 +10,8 @@
 
 namespace near::datatype {
 
-/// What reductions and conversions need to know of a basic type. Numbers are bits; for complex types, bits of
-/// one part.
+/// What reductions and conversions need to know about a basic type. The numbers in the names are bits; for
+/// complex types, the bits of one part.
 enum class Basic : std::uint8_t {
   none,
   int8,
@@ -93,7 +93,8 @@ struct Complex {
   T re, im;
 };
 
-/// Reads a value that may lie unaligned: user buffers follow the standard, packed ones need not.
+/// Reads a value that may be unaligned: user buffers are aligned as
+/// the standard requires, packed data need not be.
 template <class T>
 [[gnu::always_inline]] inline T load(const void* from) {
   T value;
@@ -105,8 +106,8 @@ template <class T>
   std::memcpy(to, &value, sizeof value);
 }
 #if defined(__x86_64__)
-// Ten of an extended double's sixteen bytes are its value. The rest keeps what it was, so that results do not
-// carry left-overs of the stack and are the same bits from run to run.
+// Ten of an extended double's sixteen bytes are its value. The rest keep their contents, so that results
+// contain no left-overs of the stack and are bitwise equal from run to run.
 inline void store(void* to, const long double& value) { copy::raw(to, &value, 10); }
 inline void store(void* to, const Complex<long double>& value) {
   store(to, value.re);

@@ -1,4 +1,4 @@
-// Building and asking type signatures.
+// Building and querying type signatures.
 #include "datatype/signature.h"
 
 #include <algorithm>
@@ -9,9 +9,10 @@ namespace {
 
 using SignatureKind = Signature::Kind;
 
-/// Sequences this short dissolve into the one that holds them.
+/// Sequences with at most this many children dissolve into the one that holds them.
 constexpr std::size_t longest_dissolved = 8;
-/// Sequences may chain this deep before they are flattened; repeats at least double, so depth stays bounded.
+/// Sequences may be nested this deep before they are flattened;
+/// repeats at least double, so depth stays bounded.
 constexpr int deepest_sequence_chain = 64;
 
 SignatureExtent operator*(const SignatureExtent& one, MPI_Count count) {

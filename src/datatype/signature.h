@@ -1,8 +1,7 @@
-// The type signature: the sequence of basic types in the packed bytes, without their displacements in memory.
-// Basic elements are counted, and data is converted to external32, by means of it. Source: MPI 5.0, sections 5.1 and
-// 14.5.2.
+// The type signature: the sequence of basic types in the packed bytes, without their displacements in memory. It
+// serves to count basic elements and to convert data to external32. Source: MPI 5.0, sections 5.1 and 14.5.2.
 //
-// A tree of three kinds of nodes, which are shared and never changed:
+// An immutable tree of three kinds of nodes, which may be shared:
 //
 //   leaf      count copies of one basic type
 //   repeat    count copies of child
@@ -44,10 +43,10 @@ using SignaturePointer = std::shared_ptr<const Signature>;
 
 /// The signature of one element of a predefined type other than a pair.
 SignaturePointer leaf_signature(const Datatype& basic, MPI_Count size, MPI_Count external_size);
-/// The signature of `count` times `child`; nullptr if there is no data: `child` is nullptr or `count` is 0.
+/// The signature of `count` times `child`; nullptr if there is no data (`child` is nullptr or `count` is 0).
 SignaturePointer repeat_signature(const SignaturePointer& child, MPI_Count count);
 
-/// Joins signatures, in the order in which they are added.
+/// Joins signatures in the order in which they are added.
 class SignatureBuilder {
 public:
   explicit SignatureBuilder(std::size_t expected) { parts_.reserve(expected); }
@@ -60,12 +59,12 @@ private:
   std::vector<SignaturePointer> parts_;
 };
 
-/// The number of whole basic types in the first `bytes` packed bytes; MPI_UNDEFINED if they end inside one.
+/// The number of whole basic types in the first `bytes` packed bytes; MPI_UNDEFINED if the bytes end inside one.
 MPI_Count elements_before(const Signature& signature, MPI_Count bytes);
 /// The number of packed bytes of the first `elements` basic types. Precondition: elements <= total.elements.
 MPI_Count bytes_before(const Signature& signature, MPI_Count elements);
 
-/// Calls visit(basic, count) for each run of basic types, in order, until it returns false.
+/// Calls visit(basic, count) for each run of basic types, in order, until a call returns false.
 template <class F>
 bool each_run(const Signature& signature, F& visit) {
   if (signature.kind == Signature::Kind::leaf) return visit(*signature.basic, signature.count);

@@ -1,15 +1,15 @@
 // Walking a normal form: visits the blocks of any range of packed bytes, in packed order.
 //
-// A walk to the first byte costs one division per loop and one binary search per list on the way down; after
-// that every step is a block, or many blocks at once where they are equally long, without a division but in runs. Addresses are integers, since MPI_BOTTOM is
-// a null pointer with offsets.
+// The walk to the first byte costs one division per loop and one binary search per list on the way down. After that every step is a
+// block, or many blocks of equal length at once, and only runs need a division. Addresses are integers, since MPI_BOTTOM is a null
+// pointer with offsets.
 //
-// A sink has the following functions. Each gets what comes next in packed order, and returns false to stop.
+// A sink has the following functions. Each receives what comes next in packed order, and returns false to stop.
 //   bool block(std::intptr_t address, MPI_Count bytes)
 //   bool grid(std::intptr_t address, const copy::Grid& grid)
 //   bool listed(std::intptr_t address, MPI_Count bytes, const CompactNumbers& offsets, std::size_t first, std::size_t count)
 //     blocks of `bytes` bytes at `address` + offsets[first], and as many after it as `count` says
-// A sink may have these, too. Without them it gets the blocks one by one, or element by element.
+// A sink may also have the following. Without them it receives the blocks one by one, or element by element.
 //   bool unequal(std::intptr_t address, copy::Blocks blocks)
 //   bool repeated(std::intptr_t address, copy::Blocks blocks, const copy::Repeats& repeats)
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace near::datatype {
 
-/// The base of a sink that takes everything block by block.
+/// The base of a sink that receives everything block by block.
 template <class Sink>
 struct BlockByBlock {
   bool grid(std::intptr_t address, const copy::Grid& grid) {
@@ -83,7 +83,8 @@ inline copy::Grid grid_or_list_of(const NormalForm& form) {
   }
   return grid_of(form);
 }
-/// Makes a grid that has one row, or one block, that of `count` copies, `stride` bytes apart. False if it has more, or is a list.
+/// Turns a grid of one row or one block into that of `count` copies,
+/// `stride` bytes apart. Returns false if it has several rows, or is a list.
 inline bool repeat_grid(copy::Grid& grid, MPI_Count count, MPI_Count stride) {
   if (grid.bytes == 0 || grid.rows != 1 || grid.at != nullptr) return false;
   if (grid.count == 1) {
@@ -124,7 +125,7 @@ concept TakesBlocks = requires(Sink& sink, copy::Blocks blocks, const copy::Repe
   sink.repeated(std::intptr_t(), blocks, repeats);
 };
 
-/// Whether copies `stride` bytes apart lie in disjoint ranges of memory, so that the order in which they are written does not matter.
+/// Whether copies `stride` bytes apart lie in disjoint ranges of memory, so that the order of writing does not matter.
 inline bool lie_apart(copy::Blocks blocks, MPI_Count stride) {
   MPI_Count low = 0, high = 0;
   for (std::size_t i = 0; i < blocks.count; ++i) {
@@ -133,7 +134,8 @@ inline bool lie_apart(copy::Blocks blocks, MPI_Count stride) {
   }
   return stride >= high - low || stride <= low - high;
 }
-/// Whole copies of a node whose blocks are few: they are copied column by column. Returns false, and does nothing, for any other node.
+/// Visits whole copies of a node that has few blocks, to be copied
+/// column by column. For any other node, does nothing and returns false.
 template <class Sink>
 bool walk_few(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_Count count, Sink& sink,
               bool& more) {
@@ -156,7 +158,7 @@ bool walk_few(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_C
   return true;
 }
 
-/// `count` whole copies of `child`, the first at `at`, `stride` bytes apart.
+/// Visits `count` whole copies of `child`, the first at `at`, `stride` bytes apart.
 template <class Sink>
 bool walk_whole(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_Count count, Sink& sink) {
   if (count == 0) return true;
@@ -168,8 +170,8 @@ bool walk_whole(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI
   return true;
 }
 
-/// Packed bytes [skip, skip + take) of copies of `child`, the first at `at`, `stride` bytes apart.
-/// Precondition: take > 0. Returns false when the sink wants no more.
+/// Visits packed bytes [skip, skip + take) of copies of `child`, the first at `at`, `stride` bytes apart.
+/// Precondition: take > 0. Returns false if the sink wants no more.
 template <class Sink>
 bool walk_copies(const NormalForm& child, MPI_Count stride, std::intptr_t at, MPI_Count skip, MPI_Count take,
                  Sink& sink) {
@@ -190,7 +192,7 @@ bool walk_copies(const NormalForm& child, MPI_Count stride, std::intptr_t at, MP
   return rest == 0 || walk(child, at + whole * stride, 0, rest, sink);
 }
 
-/// Packed bytes [skip, skip + take) of `blocks`, with the whole blocks among them at once.
+/// Visits packed bytes [skip, skip + take) of `blocks`, with the whole blocks among them at once.
 template <class Sink>
 bool walk_blocks(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count take, Sink& sink) {
   const FormEntries& entries = form.entries;
@@ -215,7 +217,7 @@ bool walk_blocks(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_C
   return take == 0 || part();
 }
 
-/// Packed bytes [skip, skip + take) of one form whose origin is at `at`. Precondition: take > 0, skip + take <= form.size.
+/// Visits packed bytes [skip, skip + take) of one form whose origin is at `at`. Precondition: take > 0, skip + take <= form.size.
 template <class Sink>
 bool walk(const NormalForm& form, std::intptr_t at, MPI_Count skip, MPI_Count take, Sink& sink) {
   using Kind = NormalForm::Kind;
