@@ -14,7 +14,7 @@ namespace near::copy {
 namespace {
 
 #if defined(__x86_64__)
-// These builtins also check XCR0: wide registers that the system does not save do not count.
+// These builtins also check XCR0: wide registers that the system does not save are not counted.
 bool has_avx512() {
   return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
          __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
@@ -43,7 +43,7 @@ const Kernel* most_capable() {
   return &list[std::size(list) - 1];
 }
 
-// Until this file's initialisers have run, the last kernel is in use, which runs on every processor.
+// Until this file's initialisers have run, the last kernel is in use, which works on every processor.
 constinit const Kernel* in_use = &list[std::size(list) - 1];
 [[maybe_unused]] const bool chosen_at_start = (in_use = most_capable(), true);
 
@@ -57,7 +57,7 @@ void copy(void* to, const void* from, std::size_t bytes, Store how) {
   if (how == Store::streaming) {
     in_use->streaming(to, from, bytes);
   } else {
-    // No kernel of ours was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
+    // None of our kernels was faster: doc/adr/0006-stores-to-lines-that-others-read.md.
     raw(to, from, bytes);
   }
 }

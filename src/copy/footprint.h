@@ -1,4 +1,4 @@
-// Whether copies sweep the last-level cache.
+// Whether copies fill the last-level cache.
 #pragma once
 
 #include <algorithm>
@@ -7,17 +7,17 @@
 
 namespace near::copy {
 
-/// The bytes of the last-level cache, or what is usual if they are unknown.
+/// The size of the last-level cache in bytes, or a usual size if it is unknown.
 std::uint64_t last_level_cache();
 
-/// The memory that a number of copies fill together. Benchmarks receive a whole window of messages in one buffer, which fits into the
-/// cache although the window does not.
+/// The memory that a number of copies fill together. Benchmarks receive a whole window of messages in one buffer, which fits into
+/// the cache although the window does not.
 class Footprint {
 public:
-  /// Other copies begin.
+  /// Starts again with other copies.
   void clear() { *this = {}; }
-  /// For a copy to this buffer. Returns how many bytes it adds: those beyond what the last few buffers already count at this
-  /// address.
+  /// Counts a copy to this buffer. Returns how many bytes it adds: those beyond what the last few buffers already count at
+  /// this address.
   std::uint64_t add(const void* buffer, std::uint64_t bytes) {
     for (Part& part : last_)
       if (part.buffer == buffer && part.bytes != 0) return grow(part, bytes);
@@ -25,7 +25,7 @@ public:
     oldest = {buffer, 0};
     return grow(oldest, bytes);
   }
-  /// A copy that has added so many does not belong to the others any more.
+  /// A copy that added this many bytes no longer belongs to the others.
   void remove(std::uint64_t added) { now_ -= added; }
   /// The high-water mark since clear().
   std::uint64_t most() const { return most_; }

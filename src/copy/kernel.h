@@ -1,5 +1,5 @@
-// The common part of all kernels for consecutive bytes, over the vector type of an instruction set: loops with ordinary stores (loop_by), and
-// with streaming stores (stream_by):
+// The common part of all kernels for consecutive bytes, over the vector type of an instruction set: loops with ordinary stores
+// (loop_by) and with streaming stores (stream_by):
 //
 //   destination   |  head  |  line  |  line  |  ...  |  line  | tail |
 //                 to       ^ first multiple of 64             ^ fewer than 64 bytes are left
@@ -8,9 +8,9 @@
 // Head and tail are shorter than a line and are copied by memcpy, with ordinary stores.
 //
 // The files that include this one are compiled for processors that the rest of the library does not require.
-// If such a file defined an inline function with external linkage, the linker might keep that copy for
-// everyone. So everything here has internal linkage, and such a file includes nothing else that defines
-// functions, except those of raw.h that are always inlined (test/house/test_copy_kernels.py).
+// If such a file defined an inline function with external linkage, the linker might keep that version for all
+// callers. So everything here has internal linkage, and such a file includes nothing else that defines
+// functions, except the always-inlined ones of raw.h (test/house/test_copy_kernels.py).
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@
 
 namespace near::copy {
 
-// Each is in the file of its name.
+// Each is in the file of the same name.
 void streaming_avx512(void* to, const void* from, std::size_t bytes);
 void streaming_avx2(void* to, const void* from, std::size_t bytes);
 void streaming_sse2(void* to, const void* from, std::size_t bytes);
@@ -66,7 +66,7 @@ template <class Isa>
   Isa::order_streams();
 }
 
-/// With ordinary stores, which are aligned but for the first and the last ones.
+/// With ordinary stores, all aligned except the first and the last ones.
 template <class Isa>
 [[gnu::always_inline]] inline void loop_by(void* destination, const void* source, std::size_t bytes) {
   constexpr std::size_t width = sizeof(typename Isa::Vector), together = width < line ? line / width : 2;

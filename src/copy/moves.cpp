@@ -16,7 +16,7 @@ struct SizedMove {
   std::size_t width;
 };
 
-/// Appends the moves of a block of `bytes` bytes. Returns false, maybe after some of them, if they are too many.
+/// Appends the moves of a block of `bytes` bytes. Returns false, possibly after adding some of them, if there are too many.
 bool cut_block(Move at, std::size_t bytes, std::vector<SizedMove>& into) {
   if (bytes > most_moves * widest) return false;
   const auto add = [&](std::size_t offset, std::size_t width) {
@@ -31,7 +31,7 @@ bool cut_block(Move at, std::size_t bytes, std::vector<SizedMove>& into) {
   return into.size() <= most_moves;
 }
 
-/// Whether all bytes of the blocks have places that 32 bits hold: the second move of a block begins inside it.
+/// Whether the positions of all bytes of the blocks fit in 32 bits: the second move of a block begins inside it.
 bool have_near_ends(Blocks blocks) {
   bool near = true;
   for (std::size_t i = 0; i < blocks.count; ++i)

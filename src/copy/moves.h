@@ -7,14 +7,15 @@
 
 namespace near::copy {
 
-/// A list of moves, and the memory that it lies in.
+/// A list of moves, and the memory that holds it.
 struct CutBlocks {
   std::vector<Move> memory;
-  Moves moves{}; ///< moves.all is null if there are none
+  Moves moves{}; ///< moves.all is null if there are no moves
 };
 
-/// Returns the moves that copy these blocks; those of one block may overlap. None if blocks overlap, since the last of them is to be
-/// scattered last, if one ends beyond 2 GiB, or if the moves would be more than `most_moves`: a loop over the blocks then takes as long.
+/// Returns the moves that copy these blocks; moves of one block may overlap. Returns none if
+/// blocks overlap (the last of them must be scattered last), if a block ends beyond 2 GiB, or
+/// if there would be more than `most_moves` moves: a loop over the blocks is then as fast.
 CutBlocks cut(Blocks blocks);
 inline constexpr std::size_t most_moves = 64;
 

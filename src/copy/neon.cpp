@@ -1,5 +1,5 @@
 // Every arm64 processor: two vectors of 16 bytes at a time. STNP hints that this core will not read the line
-// soon; otherwise it is an ordinary store, which a release orders like any other.
+// soon; otherwise it is an ordinary store, ordered by a release like any other.
 #if defined(__aarch64__)
 #include "copy/kernel.h"
 

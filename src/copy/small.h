@@ -7,8 +7,8 @@
 
 namespace near::copy {
 
-/// Copies `bytes` between ranges that do not overlap. All loads and stores are within the ranges; two of them
-/// may cover the same bytes. Intended for up to about 100 bytes.
+/// Copies `bytes` bytes between ranges that do not overlap. All loads and stores are within the ranges; two
+/// of them may cover the same bytes. Intended for up to about 100 bytes.
 [[gnu::always_inline]] inline void small(void* to, const void* from, std::size_t bytes) {
   auto* out = static_cast<std::byte*>(to);
   const auto* in = static_cast<const std::byte*>(from);
@@ -25,7 +25,7 @@ namespace near::copy {
   };
   if (bytes > 16) {
     for (std::size_t at = 16; at < bytes; at += 16, in += 16, out += 16) std::memcpy(out, in, 16);
-    // 1 to 16 bytes are left; the 16-byte block that ends with them is within the ranges.
+    // 1 to 16 bytes are left; the 16-byte block that ends with them lies within the ranges.
     bytes = (bytes - 1) % 16 + 1;
     Block last;
     std::memcpy(&last, in + bytes - 16, 16);

@@ -18,7 +18,7 @@ void StorePolicy::begin_with(const std::array<std::uint32_t, 2>& costs) {
   if (named() != "auto") streaming_ = named() == "streaming";
   if (costs[0] == 0 || costs[1] == 0) return;
   for (int kind = 0; kind < 2; ++kind) cost_[kind] = static_cast<float>(costs[kind]) / 1024;
-  // Each kind was measured after copies of its own kind.
+  // Each kind was measured after copies of the same kind.
   if (named() == "auto") streaming_ = cost_[0] > leave_ * cost_[1];
 }
 
@@ -28,7 +28,7 @@ StorePolicy::Use StorePolicy::begin_timed() {
     streaming_ = named() == "streaming";
     return {streaming_ ? Store::streaming : Store::cached, os::monotonic_ns()};
   }
-  // Time the kind in use, to keep its statistics current, and the other kind in turn.
+  // Times the kind in use, to keep its statistics current, and the other kind, in turn.
   const bool other = (turn_++ & 1) != 0;
   return {streaming_ != other ? Store::streaming : Store::cached, os::monotonic_ns()};
 }
@@ -38,7 +38,7 @@ void StorePolicy::end_timed(const Use& use, std::uint64_t bytes) {
       static_cast<float>(os::monotonic_ns() - use.since_ns) * 1024.0f / static_cast<float>(bytes);
   const bool streaming = use.stores == Store::streaming;
   float &cost = cost_[streaming], &last = last_[streaming];
-  // These copies may have been interrupted, but hardly twice in a row. No disturbance makes a copy faster.
+  // These copies may have been interrupted, but rarely twice in a row. No disturbance makes a copy faster.
   const bool surprising = streaming == streaming_ && cost != 0 && took > 2 * cost;
   cost = last == 0 ? took : std::min(last, took);
   last = took;

@@ -1,8 +1,8 @@
-// Chooses between cached and non-temporal stores, for copies that another process reads, from the time that they take the
-// process that copies.
+// Chooses between cached and non-temporal stores for copies that another process reads, by the time that each kind takes
+// the process that copies.
 //
-// If the readers share this process's last-level cache, cached stores are as fast as non-temporal ones or faster, and the
-// readers read from that cache. If they do not, each line must first be fetched from a reader's cache, which slows cached
+// If the readers share this process's last-level cache, cached stores are at least as fast as non-temporal ones, and the
+// readers read from that cache. Otherwise each line must first be fetched from a reader's cache, which slows cached
 // stores down several times; non-temporal stores are not affected (doc/adr/0008).
 #pragma once
 
@@ -15,38 +15,38 @@ namespace near::copy {
 
 class StorePolicy {
 public:
-  /// Bytes. Shorter copies cannot be timed reliably.
+  /// In bytes. Shorter copies cannot be timed reliably.
   static constexpr std::uint64_t worthwhile = 1024;
 
-  /// When one of the two kinds of stores replaces the other.
+  /// When one kind of stores replaces the other.
   struct Bounds {
-    /// Non-temporal ones replace cached ones that take more than this many times as long.
+    /// Non-temporal stores replace cached ones that take more than this many times as long.
     float leave;
-    /// Cached ones replace non-temporal ones if they take at most this many times as long. Greater than `leave` where the cost
-    /// depends on the stores before: cached stores to lines that non-temporal ones have sent to memory take up to five times
-    /// as long as these, but no longer than these once the lines are in a cache.
+    /// Cached stores replace non-temporal ones if they take at most this many times as long. Greater than `leave` if the cost
+    /// depends on the preceding stores: cached stores to lines that non-temporal ones have sent to memory take up to five
+    /// times as long as these, but no longer than these once the lines are in a cache.
     float enter;
-    /// After such a change the first `settling` copies are not timed, so that they do not show the cost of before.
+    /// After such a change the first `settling` copies are not timed, since they still show the cost from before the change.
     std::uint32_t settling;
   };
-  /// `first`: the stores that are tried first. `factor`: both bounds.
+  /// `first`: the stores to try first. `factor`: both bounds.
   StorePolicy(Store first, float factor) : StorePolicy(first, {factor, factor, shortest / 2}) {}
   StorePolicy(Store first, const Bounds& bounds)
       : leave_(bounds.leave), enter_(bounds.enter), settling_(2 * bounds.settling),
         streaming_(first == Store::streaming) {}
 
-  /// Copies with the stores that are to be used. `bytes` must be at least `worthwhile`. A long copy may count as several. Returns
-  /// whether that was timed, after which the costs may differ.
+  /// Copies with the stores to be used. `bytes` must be at least `worthwhile`. A long copy may count as several. Returns whether
+  /// the copy was timed, after which the costs may differ.
   bool copy(void* to, const void* from, std::uint64_t bytes, std::uint32_t copies = 1) {
     const Use use = begin(copies);
     copy::copy(to, from, bytes, use.stores);
     return end(use, bytes);
   }
 
-  /// One or several copies that are timed together.
+  /// One or several copies timed together.
   struct Use {
     Store stores;
-    std::uint64_t since_ns; ///< 0: they are not timed
+    std::uint64_t since_ns; ///< 0: not timed
   };
   Use begin(std::uint32_t copies = 1) {
     if (next_ >= copies) [[likely]] {
@@ -55,8 +55,8 @@ public:
     }
     return begin_timed();
   }
-  /// After these copies, of `bytes` bytes altogether. Returns what copy() does. Not necessary if nothing was copied with these
-  /// stores.
+  /// Call after these copies, of `bytes` bytes in total. Returns the same as copy(). Not necessary if nothing was copied with
+  /// these stores.
   bool end(const Use& use, std::uint64_t bytes) {
     if (use.since_ns == 0) [[likely]]
       return false;
@@ -76,8 +76,8 @@ public:
 private:
   /// The smallest and the largest number of copies between two trials of the other kind.
   static constexpr std::uint32_t shortest = 8, longest = 256;
-  /// Each time that cached stores turn out to be slower after all, twice as many measurements must speak for them before the
-  /// next attempt, up to so many.
+  /// Each time that cached stores turn out to be slower after all, twice as many measurements must favour them before the
+  /// next attempt, up to this many.
   static constexpr std::uint32_t most_wanted = 16;
 
   bool better_streaming() const { return cost_[0] > (streaming_ ? enter_ : leave_) * cost_[1]; }
@@ -87,12 +87,12 @@ private:
 
   float leave_, enter_;
   std::uint32_t settling_;
-  float cost_[2] = {0, 0}; ///< the lower one of the last two
+  float cost_[2] = {0, 0}; ///< the lower of the last two
   float last_[2] = {0, 0};
   bool streaming_;
   std::uint32_t interval_ = shortest, next_ = 0, turn_ = 0;
-  std::uint32_t cheap_ = 0;  ///< measurements in a row that spoke for cached stores while others were in use
-  std::uint32_t wanted_ = 1; ///< how many it takes
+  std::uint32_t cheap_ = 0;  ///< measurements in a row that favoured cached stores while others were in use
+  std::uint32_t wanted_ = 1; ///< how many are required
 };
 
 } // namespace near::copy

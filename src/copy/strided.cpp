@@ -41,7 +41,7 @@ void scatter(std::byte* to, const std::byte* packed, const Grid& grid) {
 
 void between(std::byte* to, const Grid& to_grid, const std::byte* from, const Grid& from_grid) {
   const std::size_t bytes = to_grid.bytes, count = to_grid.count;
-  // The length is known where the loop is compiled, unless it is 0.
+  // The length is a compile-time constant in the loop, unless it is 0.
   const auto copy_all = [&]<std::size_t width>() {
     for (std::size_t row = 0; row < to_grid.rows; ++row) {
       std::byte* block = to + static_cast<std::ptrdiff_t>(row) * to_grid.row_stride;

@@ -20,8 +20,8 @@ struct Avx2 : MovesByLength<Avx2> {
     store(to + 32, second);
   }
 
-  // Every second element. The second register ends with the last one of them, so that nothing after it is read, and has its
-  // elements where the first one has gaps.
+  // Every second element. The second register ends with the last of them, so that nothing after it is read, and has its
+  // elements where the first register has gaps.
   static __m256i halves_of_8(const std::byte* from) {
     const __m256i both =
         _mm256_blend_epi32(load(from), load(from + 24), 0b11'00'11'00); // elements 0, 2, 1, 3
@@ -44,7 +44,7 @@ struct Avx2 : MovesByLength<Avx2> {
     }
   };
 
-  /// Elements are scattered one by one: the masked stores of AVX2 were not measured.
+  /// Elements are scattered one by one: AVX2's masked stores were not measured.
   template <bool packs, std::size_t width>
   static CopyGrid elements(std::ptrdiff_t stride, bool one_row) {
     if constexpr (packs && width > 2) {

@@ -1,7 +1,7 @@
 // Strided copies for processors with AVX-512.
 //
-// Elements that are at most four elements apart are read by whole registers, and permuted. The loads are masked past
-// the last element, and stores into gaps are masked, so that neither touches what it must not.
+// Elements that are at most four elements apart are read by whole registers and permuted. Loads past the last
+// element and stores into gaps are masked, so that neither touches other memory.
 #if defined(__x86_64__)
 #include "copy/strided_blocks.h"
 #include "copy/strided_x86.h"
@@ -62,12 +62,12 @@ typename Lanes<width>::Mask first_lanes(std::ptrdiff_t lanes) {
   return lanes <= 0 ? 0 : static_cast<typename Lanes<width>::Mask>((std::uint64_t{1} << lanes) - 1);
 }
 
-/// Elements `apart` elements apart, in as many registers.
+/// Elements whose distance is `apart` elements, in as many registers.
 template <std::size_t width, int apart>
 struct Comb {
   static constexpr int lanes = 64 / width;
   using Index = typename Lanes<width>::Index;
-  /// Gathering: step k takes from register k + 1 what belongs into the result, and from the result so far the rest.
+  /// Gathering: step k takes elements of the result from register k + 1, and the rest from the result so far.
   alignas(64) Index merge[apart - 1][lanes] = {};
   /// Scattering: which element goes to each lane of register k, and which lanes have one.
   alignas(64) Index spread[apart][lanes] = {};
@@ -93,7 +93,7 @@ struct Comb {
 template <bool packs, std::size_t width, std::ptrdiff_t apart>
 struct Permuted {
   static std::size_t copy(std::byte* packed, std::byte* strided, std::ptrdiff_t stride, std::size_t count) {
-    // Loads of whole registers may cross lines, which costs time where these come from the second-level cache.
+    // Loads of whole registers may cross lines, which costs time if the lines come from the second-level cache.
     if constexpr (packs && width == 8 && apart > 2)
       if (come_from_second_level(count, stride)) return Apart<width>::copy(packed, strided, stride, count);
     if constexpr (packs)
@@ -113,7 +113,7 @@ private:
   static void gather(std::byte* packed, const std::byte* from, std::size_t count) {
     __m512i merge[apart - 1];
     for (std::ptrdiff_t k = 0; k + 1 < apart; ++k) merge[k] = _mm512_load_si512(comb.merge[k]);
-    // Another element follows these.
+    // More elements follow these.
     std::size_t i = 0;
     for (; i + lanes < count; i += lanes, packed += line, from += line * apart) {
       __m512i got = _mm512_loadu_si512(from);
@@ -168,8 +168,8 @@ struct Avx512 {
     return nullptr;
   }
 
-  // Up to 64 bytes take no branch that depends on their number: the block is loaded or stored with a mask. The packed bytes of
-  // the blocks after it may be read and, since they are written later, written as well.
+  // Up to 64 bytes are copied without a branch that depends on their number: the block is loaded or stored with a mask. The
+  // packed bytes of the following blocks may be read and, since they are written later, written as well.
   template <bool packs>
   static void move_block(std::byte* packed, std::byte* block, std::size_t bytes, std::size_t room) {
     if (bytes > 64) [[unlikely]]

@@ -9,8 +9,8 @@ namespace near::copy {
 namespace {
 
 #if defined(__aarch64__)
-/// The structure loads of NEON read every second, third or fourth element into a register. They read all of a structure, so
-/// another element must follow the last one.
+/// NEON's structure loads read every second, third or fourth element into a register. They read the whole structure, so the
+/// last element must be followed by another one.
 template <std::size_t width, int apart>
 struct Structures {
   static std::size_t copy(std::byte* packed, const std::byte* from, std::ptrdiff_t stride,

@@ -1,9 +1,9 @@
 // Blocks of different lengths, one list of them or the same few again and again, and the choice among all strided copies.
 //
-// A processor predicts neither how long the next block is nor, therefore, when a loop over it ends, and a wrong guess takes as
-// long as copying several blocks. So a list is copied with as few branches as the instruction set allows
-// (`Isa::move_block`), and repeated blocks by columns: the first block of many elements, then the second block of
-// them, each with a move of known width. A few blocks that are copied again and again are cut into moves once (moves.h).
+// A processor can predict neither how long the next block is nor, therefore, when a loop over it ends, and a wrong guess takes
+// as long as copying several blocks. So a list is copied with as few branches as the instruction set allows
+// (`Isa::move_block`), and repeated blocks by columns: the first block of many elements, then their second block, each with a
+// move of known width. A few blocks that are copied again and again are cut into moves once (moves.h).
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -21,7 +21,7 @@ template <class Isa>
   else
     Long::move(to, from, bytes);
 }
-/// A block of any length but 0.
+/// A block of any length except 0.
 template <class Isa>
 [[gnu::always_inline]] inline void move_any(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes > 64)
@@ -40,7 +40,7 @@ template <class Isa>
     Whole<1>::move(to, from, 1);
 }
 
-/// move_block() of an instruction set without masks.
+/// move_block() for an instruction set without masks.
 template <class Isa>
 struct MovesByLength {
   template <bool packs>
@@ -49,7 +49,7 @@ struct MovesByLength {
   }
 };
 
-/// `Isa::move_block<packs>(packed, block, bytes, room)` copies one block; `room` bytes from `packed` on are packed bytes.
+/// `Isa::move_block<packs>(packed, block, bytes, room)` copies one block. The `room` bytes from `packed` on are packed bytes.
 template <bool packs, class Isa>
 void copy_unequal(std::byte* packed, std::byte* strided, Blocks blocks) {
   const std::int32_t *const at = blocks.at, *const start = blocks.start;
@@ -85,7 +85,7 @@ void copy_moves(std::byte* packed, std::byte* strided, const Grid& grid) {
   make_moves<packs, 1>(packed, strided, next, moves.of_width[5]);
 }
 
-/// Elements whose memory, with what is packed of them, stays in the first-level cache from one column to the next.
+/// How many elements stay in the first-level cache, with their packed bytes, from one column to the next.
 inline std::size_t elements_together(const Repeats& repeats) {
   constexpr std::size_t stays = 16384;
   const auto extent = static_cast<std::size_t>(repeats.extent < 0 ? -repeats.extent : repeats.extent);
@@ -116,8 +116,9 @@ void copy_repeated(std::byte* packed, std::byte* strided, Blocks blocks, const R
   }
 }
 
-/// Whether each of many elements has a line of its own, and all of these fit into the second-level cache. Then elements of 4 bytes are
-/// faster moved one by one than put together in a register, which takes three instructions for each: more loads are under way.
+/// Whether each of many elements has a line of its own, and all these lines fit into the
+/// second-level cache. Then moving elements of 4 bytes one by one keeps more loads under way,
+/// and is faster than combining them in a register, which takes three instructions each.
 inline bool are_in_lines_of_their_own(const Grid& grid) {
   constexpr std::size_t least = 512, most = 16384;
   const std::size_t elements = grid.count * grid.rows;

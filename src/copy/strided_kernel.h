@@ -1,11 +1,11 @@
 // The common part of the strided copies, over the vector code of an instruction set.
 //
-// A block is copied by moves whose width the compiler knows: one if the block is as long as a move, two that overlap
-// otherwise, several for long blocks. So nothing outside a block is touched, wherever it ends. The choice is made once for
-// all blocks: each kind of move makes a function of its own.
+// A block is copied by moves whose width the compiler knows: one if the block is as long as a move, otherwise two that
+// overlap, and several for long blocks. So nothing outside a block is touched, wherever it ends. The choice is made once
+// for all blocks: each kind of move yields a separate function.
 //
-// Elements of 2, 4 and 8 bytes are not worth a store each: an instruction set may have functions that put several together
-// in a register first, or spread a register over them (`Isa::elements`).
+// Elements of 2, 4 and 8 bytes are not worth a store each: an instruction set may have functions that first combine
+// several in a register, or spread a register over them (`Isa::elements`).
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -56,7 +56,7 @@ struct Lines {
     Isa::move_line(to + bytes - 64, from + bytes - 64);
   }
 };
-/// Moves as Lines does. Where data leaves the first-level cache, stores that cross lines take longer; here only those at the ends do.
+/// Like Lines. Outside the first-level cache, stores that cross lines take longer; here only those at the ends do.
 template <class Isa>
 struct AlignedLines {
   [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
@@ -72,9 +72,10 @@ struct Long {
     raw(to, from, bytes);
   }
 };
-/// Longer blocks are Long. Bytes.
+/// In bytes. Longer blocks use Long.
 constexpr std::size_t most_lines = 1024;
-/// Blocks of `least_by_lines` to `most_lines` bytes are copied by AlignedLines, one in each turn, if they have more than `most_in_cache` bytes in all.
+/// Blocks of `least_by_lines` to `most_lines` bytes use AlignedLines, one
+/// block per iteration, if they have more than `most_in_cache` bytes in all.
 constexpr std::size_t least_by_lines = 512, most_in_cache = 32768;
 
 /// Returns choose(move) for the move of blocks of `bytes` bytes.
@@ -130,7 +131,7 @@ void copy_blocks(std::byte* packed, std::byte* strided, const Grid& grid) {
     move_row<packs, Move>(packed, strided, bytes, count, stride);
 }
 
-// Grids of one row, and of one block, have functions of their own: the loop over rows takes as long as copying a few blocks.
+// Grids of one row or one block have functions of their own: the loop over rows takes as long as copying a few blocks.
 template <bool packs, class Move>
 void copy_row(std::byte* packed, std::byte* strided, const Grid& grid) {
   move_row<packs, Move>(packed, strided, grid.bytes, grid.count, grid.stride);
@@ -140,8 +141,8 @@ void copy_one(std::byte* packed, std::byte* block, const Grid& grid) {
   move_one<packs, Move>(packed, block, grid.bytes);
 }
 
-/// One block in each turn of the loop. Of long blocks, the processor then takes all loads for one stream, and fetches ahead: if four were
-/// copied in each turn, it would see four streams, each with jumps.
+/// One block per iteration. For long blocks, the processor then treats all loads as one stream and prefetches. If each iteration
+/// copied four blocks, it would see four streams, each with jumps.
 template <bool packs, class Move>
 void copy_in_turn(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count;
@@ -154,7 +155,7 @@ void copy_in_turn(std::byte* packed, std::byte* strided, const Grid& grid) {
   }
 }
 
-/// A few blocks of `width` bytes in a row, without a loop.
+/// Copies a few blocks of `width` bytes in a row, without a loop.
 template <bool packs, std::size_t width, std::size_t count>
 [[gnu::always_inline]] inline void move_few(std::byte* packed, std::byte* block, std::ptrdiff_t stride) {
   move_one<packs, Whole<width>>(packed, block, width);
@@ -164,7 +165,7 @@ template <bool packs, std::size_t width, std::size_t count>
 void copy_few(std::byte* packed, std::byte* strided, const Grid& grid) {
   move_few<packs, width, count>(packed, strided, grid.stride);
 }
-/// The function for a row of so many blocks; nullptr if they are more than a few.
+/// The function for a row of this many blocks; nullptr if there are more than a few.
 template <bool packs, std::size_t width>
 CopyGrid few_copy(std::size_t count) {
   switch (count) {
@@ -179,7 +180,8 @@ CopyGrid few_copy(std::size_t count) {
   }
 }
 
-/// Elements of `width` bytes: Row::copy(packed, strided, stride, count) copies the first of a row, and returns how many.
+/// Copies elements of `width` bytes. Row::copy(packed, strided, stride,
+/// count) copies the first elements of a row, and returns how many.
 template <bool packs, std::size_t width, class Row>
 [[gnu::always_inline]] inline void move_elements(std::byte* packed, std::byte* strided, std::size_t count,
                                                  std::ptrdiff_t stride) {
@@ -201,20 +203,20 @@ template <bool packs, std::size_t width, class Row>
 void copy_row_of_elements(std::byte* packed, std::byte* strided, const Grid& grid) {
   move_elements<packs, width, Row>(packed, strided, grid.count, grid.stride);
 }
-/// The function for elements in one row, or in several.
+/// The function for elements in one row or in several.
 template <bool packs, std::size_t width, class Row>
 CopyGrid elements_copy(bool one_row) {
   return one_row ? copy_row_of_elements<packs, width, Row> : copy_elements<packs, width, Row>;
 }
 
-/// Rows whose blocks lie side by side, so that a line holds blocks of many rows. Row by row each line would be needed
-/// once for each of them, and if a row has many lines they would leave the cache meanwhile.
+/// Rows whose blocks lie side by side, so that a line holds blocks of many rows. A copy row by row would need each
+/// line once for each of them, and if a row has many lines they would leave the cache in between.
 constexpr std::size_t lines_that_stay = 256;
 inline bool is_transposed(const Grid& grid) {
   return grid.rows > 1 && grid.row_stride == static_cast<std::ptrdiff_t>(grid.bytes) && grid.bytes <= 32 &&
          grid.count > lines_that_stay && (grid.stride >= 64 || grid.stride <= -64);
 }
-/// The same a line at a time.
+/// Copies such rows one line at a time.
 template <bool packs, class Move>
 void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
   const std::size_t bytes = grid.bytes, count = grid.count, rows = grid.rows, in_line = 64 / bytes;
@@ -236,7 +238,7 @@ void copy_transposed(std::byte* packed, std::byte* strided, const Grid& grid) {
     for (std::size_t i = 0; i < count; ++i, column += bytes, block += stride) {
       move_first(together);
       for (std::size_t done = 0; done < again; done += together) {
-        asm volatile("" ::: "memory"); // or the compiler would store once
+        asm volatile("" ::: "memory"); // otherwise the compiler would store once
         move_first(again - done < together ? again - done : together);
       }
     }

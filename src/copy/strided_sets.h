@@ -1,11 +1,11 @@
-// Blocks whose lines share few sets of the first-level cache, as the columns of many matrices do.
+// Blocks whose lines share few sets of the first-level cache, as in the columns of many matrices.
 //
-// A processor that fetches the lines of all its stores under way at once (StoreLines::together in strided.h) has some hundred of them. If
-// more of these lines belong to a set than it has ways, some leave the cache before they are stored into, and are fetched again:
-// scattering takes several times as long. So such a block is copied by narrow moves, or several times, until the moves under way concern
-// no more lines than fit. A move that hits the cache costs little beside one that does not. Loads that follow one another closely suffer
-// less. Other processors lose less, and narrow moves help them in one set only. The numbers in this file were found by measuring
-// (doc/adr/0030).
+// A processor that fetches the lines of all its stores under way at once (StoreLines::together in strided.h) has about a hundred of
+// them under way. If more of these lines belong to one set than it has ways, some leave the cache before they are stored into, and
+// are fetched again: scattering then takes several times as long. So such a block is copied by narrow moves, or several times,
+// until the moves under way concern no more lines than fit. A move that hits the cache costs little compared with one that misses.
+// Loads in close succession suffer less. Other processors lose less, and narrow moves help them only if all lines are in one set.
+// The numbers in this file were found by measurement (doc/adr/0030).
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -19,11 +19,11 @@
 namespace near::copy {
 namespace {
 
-// The caches of x86 processors have ways of one page, since the number of a set is part of the offset in a page.
+// In the caches of x86 processors a way is one page, since the number of a set is part of the offset in a page.
 #if defined(__x86_64__)
 constexpr std::size_t bytes_of_way = 4096;
 #else
-constexpr std::size_t bytes_of_way = 0; // not measured: all blocks are copied like others
+constexpr std::size_t bytes_of_way = 0; // not measured: no block is treated differently
 #endif
 constexpr std::size_t bytes_of_line = 64, ways = 12;
 
@@ -35,29 +35,29 @@ inline std::size_t shared_part(std::ptrdiff_t stride) {
   const std::size_t part = apart & (0 - apart);
   return part == 0 || part > bytes_of_way ? bytes_of_way : part;
 }
-/// In how many sets lines lie that are `stride` bytes apart.
+/// The number of sets in which lines `stride` bytes apart lie.
 inline std::size_t sets_of_lines(std::ptrdiff_t stride) {
   const std::size_t part = shared_part(stride);
   return bytes_of_way / (part < bytes_of_line ? bytes_of_line : part);
 }
 
-/// How many stores each of so many lines needs in these sets; 0 if one is enough.
+/// How many stores each line needs if this many lines lie in these sets; 0 if one is enough.
 inline std::size_t stores_of_line(std::size_t lines, std::size_t sets) {
   const std::size_t kept = sets * ways;
   return kept != 0 && lines > (sets == 1 ? 2 * kept : kept + kept / 4) ? ways / sets + 1 : 0;
 }
-/// The same for columns that lie side by side.
+/// stores_of_line() for columns that lie side by side.
 inline std::size_t stores_of_column_line(std::size_t lines, std::size_t sets) {
   return store_lines == StoreLines::together ? stores_of_line(lines, sets) : 0;
 }
-/// How many of the stores into a line are made again if columns that lie side by side have `stores` stores for each line, and lines are
-/// `stride` bytes apart. Eight in one set are enough here: twice as many took 1.8 times as long.
+/// How many of the stores into a line are repeated if columns that lie side by side have `stores` stores for each line, and lines
+/// are `stride` bytes apart. Eight in one set are enough here: twice as many took 1.8 times as long.
 inline std::size_t stores_to_repeat(std::ptrdiff_t stride, std::size_t stores) {
   const std::size_t enough = 8 / sets_of_lines(stride);
   return stores < enough ? enough - stores : 0;
 }
 
-/// Blocks that lie in the same sets, since rows at other distances may lie in others.
+/// The number of blocks that lie in the same sets. Rows at other distances may lie in others.
 inline std::size_t blocks_that_share_sets(const Grid& grid) {
   const bool rows_share = grid.row_stride % static_cast<std::ptrdiff_t>(shared_part(grid.stride)) == 0;
   return grid.count * (rows_share ? grid.rows : 1);
@@ -65,11 +65,11 @@ inline std::size_t blocks_that_share_sets(const Grid& grid) {
 
 template <bool packs>
 std::size_t moves_of_lines_together(const Grid& grid) {
-  constexpr std::size_t most = 16384; // blocks: more miss the TLB, and then narrow moves take longer
+  constexpr std::size_t most = 16384; // blocks; more miss the TLB, and then narrow moves take longer
   const std::size_t bytes = grid.bytes, lines = lines_of(bytes);
   if (bytes % 8 != 0 && bytes != 4 && bytes != 12) return 0;
   const std::size_t sets = sets_of_lines(grid.stride) * lines;
-  // In eight sets, two moves of a line are enough, and only blocks of these lengths are copied by one.
+  // In eight sets, two moves per line are enough, and only blocks of these lengths are copied by one.
   const bool is_one_move = bytes <= 32 && (bytes & (bytes - 1)) == 0;
   if (sets > (is_one_move ? 8 : 4)) return 0;
   const std::size_t blocks = blocks_that_share_sets(grid);
@@ -92,8 +92,8 @@ std::size_t moves_of_lines_in_turn(const Grid& grid) {
   if (bytes == 4 || bytes == 8) return blocks <= most_words ? 4 : 1;
   return bytes <= 32 && (bytes % 8 == 0 || bytes == 12) && blocks <= most ? 2 : 1;
 }
-/// How many moves each line of the blocks needs at least, and 1 if the blocks are copied one in each turn of a loop; 0 if they are copied
-/// like others.
+/// The least number of moves that each line of the blocks needs; 1 if the blocks are copied one per iteration; 0 if they need no
+/// special treatment.
 template <bool packs>
 std::size_t moves_of_line(const Grid& grid) {
   if (bytes_of_way == 0 || grid.bytes == 0 || grid.stride == 0) return 0;
@@ -109,7 +109,7 @@ struct Words {
   [[gnu::always_inline]] static void move(std::byte* to, const std::byte* from, std::size_t bytes) {
     for (std::size_t at = 0; at < length(bytes); at += word) {
       std::memcpy(to + at, from + at, word);
-      asm volatile("" ::: "memory"); // the compiler would put moves together
+      asm volatile("" ::: "memory"); // otherwise the compiler would merge moves
     }
   }
 };
@@ -132,7 +132,7 @@ void copy_paced(std::byte* packed, std::byte* strided, const Grid& grid) {
   }
 }
 
-/// The function for blocks whose lines need `moves` moves each; nullptr if there is none for their length.
+/// The function for blocks whose lines need `moves` moves each; nullptr if none exists for their length.
 template <bool packs>
 CopyGrid paced_copy(const Grid& grid, std::size_t moves) {
   switch (grid.bytes) {

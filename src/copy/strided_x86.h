@@ -1,4 +1,4 @@
-// What strided copies with AVX2 and AVX-512 have in common: elements that lie apart, put together in a register.
+// Common to strided copies with AVX2 and AVX-512: separate elements, combined in a register.
 //
 // What kernel.h says about internal linkage holds here too.
 #pragma once
@@ -36,8 +36,8 @@ inline __m256i eight_of_4(const std::byte* from, std::ptrdiff_t stride) {
                                  four_of_4(from + 4 * stride, stride), 1);
 }
 
-/// Whether so many elements come from the second-level cache. The processor fetches ahead for each load instruction by itself, and the
-/// steps of one of four loads in each turn are twice as long as those of one of two. The sizes are those of Zen 5.
+/// Whether this many elements come from the second-level cache. The processor prefetches for each load instruction separately, and
+/// with four loads per iteration each has twice the step that it has with two. The sizes are those of Zen 5.
 inline bool come_from_second_level(std::size_t count, std::ptrdiff_t stride) {
   constexpr std::size_t line = 64, first_level = 49152, second_level = 786432;
   const auto forward = static_cast<std::size_t>(stride);

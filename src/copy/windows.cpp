@@ -17,14 +17,15 @@ struct Bytes {
   std::size_t count = 0;
 };
 
-/// Appends the places of the blocks' bytes, `by` bytes further on. They fit.
+/// Appends the positions of the blocks' bytes, shifted by `by` bytes. They fit.
 void add_bytes(Blocks blocks, std::ptrdiff_t by, Bytes& into) {
   for (std::size_t i = 0; i < blocks.count; ++i)
     for (std::int32_t byte = 0; byte < blocks.start[i + 1] - blocks.start[i]; ++byte)
       into.at[into.count++] = std::ptrdiff_t{blocks.at[i]} + byte + by;
 }
 
-/// How many elements fit into one window; 1 if not even one does. Blocks that overlap may have more packed bytes than it holds.
+/// How many elements fit into one window; 1 if not even one fits.
+/// Overlapping blocks may have more packed bytes than a window holds.
 std::size_t elements_in_window(const Bytes& element, std::ptrdiff_t extent) {
   const auto [low, high] = std::minmax_element(element.at, element.at + element.count);
   const std::ptrdiff_t span = *high - *low + 1;

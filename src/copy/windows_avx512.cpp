@@ -1,8 +1,8 @@
 // Windows (windows.h) for processors with AVX-512 and permutations of bytes.
 //
-// Loads and stores have masks, so nothing but the blocks is read or written. But if one of them reaches into a page that is not present, the
-// processor takes 150 ns to find out that the mask excludes it, so those at the end of the data are moved into the page.
-// What kernel.h says about internal linkage holds here too.
+// Loads and stores have masks, so nothing but the blocks is read or written. But if one of them extends into a page that is not
+// present, the processor takes 150 ns to find out that the mask excludes that page. So those at the end of the data are shifted
+// back into the page. What kernel.h says about internal linkage holds here too.
 #if defined(__x86_64__)
 #include <immintrin.h>
 
@@ -14,8 +14,8 @@
 namespace near::copy {
 namespace {
 
-/// The bytes of `from` in this order. With a mask of all bytes, since GCC's intrinsic without one reads a register that it takes for
-/// uninitialized.
+/// Permutes the bytes of `from` by this order. The mask selects all bytes; it is there because GCC's intrinsic without a mask reads
+/// a register that GCC considers uninitialized.
 __m512i permuted(__m512i order, __m512i from) {
   return _mm512_maskz_permutexvar_epi8(~__mmask64{0}, order, from);
 }
@@ -25,20 +25,21 @@ __mmask64 first_bytes(std::size_t bytes) { return ~std::uint64_t{0} >> (64 - byt
 
 constexpr std::uintptr_t page = Windows::farthest; // the smallest
 
-/// Whether what ends at `end` leaves less than a window of the last page.
+/// Whether data ending at `end` leave less than a window of the last page.
 bool ends_page(const std::byte* end) {
   return (0 - reinterpret_cast<std::uintptr_t>(end)) % page < Window::width;
 }
 bool crosses_page(const std::byte* at) {
   return reinterpret_cast<std::uintptr_t>(at) % page > page - Window::width;
 }
-/// By how many bytes 64 bytes from `at` on reach beyond the page in which the mask ends; 0 if it does not end in the first page.
+/// By how many bytes the 64 bytes from `at` on extend beyond the page in
+/// which the mask ends; 0 if the mask does not end in the first page.
 unsigned bytes_beyond(const std::byte* at, __mmask64 mask) {
   const std::uintptr_t in_page = reinterpret_cast<std::uintptr_t>(at) % page;
   const auto last = static_cast<std::uintptr_t>(63 - __builtin_clzll(mask));
   return in_page + last < page ? static_cast<unsigned>(in_page + Window::width - page) : 0;
 }
-/// Copies where at least one side crosses a page.
+/// Copies if at least one side crosses a page.
 [[gnu::noinline]] void copy_in_pages(std::byte* to, __mmask64 stored, __m512i order, const std::byte* from,
                                      __mmask64 loaded) {
   const unsigned before_to = crosses_page(to) ? bytes_beyond(to, stored) : 0,
@@ -65,7 +66,7 @@ struct Held {
     at = window.at;
     packed = static_cast<std::ptrdiff_t>(window.packed);
   }
-  /// Copies these bytes of the window of an element, of which `strided` and `bytes` point to the memory and to the packed bytes.
+  /// Copies these bytes of an element's window; `strided` and `bytes` point to the element's memory and packed bytes.
   [[gnu::always_inline]] void copy(std::byte* bytes, std::byte* strided, __mmask64 load,
                                    __mmask64 store) const {
     std::byte *const from = packs ? strided + at : bytes + packed, *const to =
@@ -96,7 +97,7 @@ template <bool packs>
     strided += static_cast<std::ptrdiff_t>(group) * extent;
   }
   if (count == 0) return;
-  // The elements of a group lie apart, the first one in front.
+  // A group's elements lie apart, the first one in front.
   const __mmask64 of_packed = first_bytes(count * size),
                   of_memory = first_bytes(count * static_cast<std::size_t>(extent));
   window.copy(packed, strided, window.loaded & (packs ? of_memory : of_packed),
@@ -124,11 +125,11 @@ template <bool packs, std::size_t count_windows>
     copy_one_by_one<packs, count_windows>(packed, strided, windows, count);
 }
 
-/// Whether the page behind each element but the last one is one that the next element lies in, unless it is the same page.
+/// Whether the page after each element but the last is one in which the next element lies, unless it is the same page.
 bool follow_in_pages(std::ptrdiff_t extent) { return extent > 0 && extent <= Windows::farthest; }
 
-/// Whether some window may reach into a page that has no data. One branch for all reasons: ends of pages are
-/// rare, and so are small elements that are far apart.
+/// Whether some window may extend into a page that has no data. One branch covers all reasons: ends of pages
+/// are rare, and so are small elements that are far apart.
 [[gnu::always_inline]] inline bool needs_care(const std::byte* packed, const std::byte* strided,
                                               const Windows& windows, std::size_t count) {
   const std::byte *const end = packed + count * windows.size, *const high =
@@ -140,7 +141,7 @@ bool follow_in_pages(std::ptrdiff_t extent) { return extent > 0 && extent <= Win
           static_cast<unsigned>(!follow_in_pages(windows.extent))) != 0;
 }
 
-/// Copies elements one by one where windows may reach beyond the data.
+/// Copies elements one by one if windows may extend beyond the data.
 template <bool packs, std::size_t count_windows>
 [[gnu::noinline]] void copy_with_care(std::byte* packed, std::byte* strided, const Windows& windows,
                                       std::size_t count) {
