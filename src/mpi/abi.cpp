@@ -14,7 +14,7 @@ struct Booleans {
 };
 Booleans booleans;
 
-Info* fortran_info = nullptr; ///< as set by MPI_Abi_set_fortran_info
+Info* fortran_info = nullptr; ///< set by MPI_Abi_set_fortran_info
 
 Result new_info(Info*& made) {
   made = object::make_info();

@@ -1,4 +1,4 @@
-// What the entry points for groups, communicators and topologies do with their arguments.
+// Argument handling for the entry points for groups, communicators and topologies.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@
 
 namespace near::mpi::impl {
 
-/// The `n` numbers at `values`. `n` must have been found not to be negative.
+/// The `n` numbers at `values`. The caller has checked that `n` is not negative.
 inline std::span<const int> as_span(int n, const int* values) {
   return {values, static_cast<std::size_t>(n)};
 }

@@ -8,7 +8,7 @@ namespace near::mpi::impl {
 
 namespace {
 
-/// The values of predefined attributes, to which the pointers that programs get refer.
+/// The values of predefined attributes, to which the pointers given to programs refer.
 struct PredefinedValues {
   int tag_ub = 0x7fffffff;
   int io = MPI_ANY_SOURCE; ///< every process can do I/O
@@ -83,8 +83,8 @@ Result free_key(object::Kind kind, int* key) {
 constexpr auto of_communicator = object::Kind::communicator, of_datatype = object::Kind::datatype,
                of_window = object::Kind::window;
 
-/// The value of a predefined attribute of a window; returns false for any other key. The base is an address
-/// itself; the others are addresses of numbers (MPI 5.0, 12.2.6).
+/// The value of a predefined attribute of a window; returns false for any other key. The base is itself an
+/// address; the others are addresses of numbers (MPI 5.0, 12.2.6).
 bool predefined_of_window(Window& win, int key, void*& value) {
   switch (key) {
   case MPI_WIN_BASE: value = win.base; return true;

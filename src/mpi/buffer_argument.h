@@ -5,7 +5,7 @@
 
 namespace near::mpi {
 
-/// Casts away const, in this one place: sends only read the buffer.
+/// Casts away const, only here: sends only read the buffer.
 inline datatype::Buffer buffer_of(const void* buffer, MPI_Count count, datatype::Datatype& type) {
   return datatype::Buffer{const_cast<void*>(buffer), count, &type};
 }

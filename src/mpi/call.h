@@ -24,7 +24,7 @@ public:
     line_.calls.bump_relaxed(1);
   }
   [[gnu::always_inline]] ~Call() {
-    // A branch rather than a copy, so that the load of the next call need not wait for this store.
+    // A branch instead of a copy, so that the load of the next call need not wait for this store.
     if (outer_ != 0) [[unlikely]]
       back_to(line_, outer_);
     else
@@ -40,7 +40,7 @@ public:
     return refuse();
   }
 
-  /// The same for a call that is also allowed in a child that was made by fork().
+  /// Like enter(), for a call that is also allowed in a child of fork().
   Result enter_in_child() const {
     if (process.life == Life::running || process.forked) [[likely]]
       return {};
@@ -178,13 +178,13 @@ T unsupported_value(unsigned function) {
   return T{};
 }
 
-/// For entry points whose implementation threw an exception, within its handler: out of memory, a process that cannot be reached, or a
-/// defect of NearMPI. Throws it again if it is one of the program, from a callback or an error handler.
+/// For entry points whose implementation threw an exception; called within its handler: out of memory, a process that cannot be
+/// reached, or a defect of NearMPI. Rethrows the program's own exceptions, from a callback or an error handler.
 [[gnu::cold]] int caught(unsigned function, const std::exception& thrown);
 
 } // namespace near::mpi
 
-/// For entry points: if the expression failed, returns by way of the error handler.
+/// For entry points: if the expression failed, returns through the error handler.
 #define NEAR_CHECK(expression)                                                                               \
   if (::near::object::Result near_bad = (expression); !near_bad.ok()) [[unlikely]]                           \
   return call.raise(near_bad)

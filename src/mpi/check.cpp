@@ -17,7 +17,7 @@ namespace {
 /// "count is -1", which begins most messages.
 std::string value_of(MPI_Count value, const char* name) { return base::format("{} is {}", name, value); }
 
-/// "counts[2]". Only for messages: an element's check runs a second time with it after it has failed.
+/// "counts[2]". Only for messages: after an element's check has failed, it runs again with this name.
 std::string element(const char* name, MPI_Count index) { return base::format("{}[{}]", name, index); }
 
 /// "an operation", "a group".
@@ -148,7 +148,7 @@ Result datatypes(const MPI_Datatype* handles, MPI_Count n, const char* name, Sta
 
 Result requests(Call& call, const MPI_Request* handles, MPI_Count n, const char* name, Null null) {
   NEAR_TRY(array(handles, n, name));
-  // Programs that poll pass hundreds of requests again and again, so the loop only finds them; the last one that has a
+  // Programs that poll pass hundreds of requests again and again, so the loop only finds them. The last one that has a
   // communicator then decides whose error handler runs.
   MPI_Count decides = -1;
   for (MPI_Count i = 0; i < n; ++i) {

@@ -1,6 +1,6 @@
 // Validators for each kind of argument, called by the generated entry points before the implementation. The
 // check itself is inline; a cold function writes the message, without the name of the MPI function, which
-// Call::raise adds. They take the value, then the parameter's name in the standard.
+// Call::raise adds. Each takes the value, then the parameter's name in the standard.
 #pragma once
 
 #include "base/checked.h"
@@ -79,8 +79,8 @@ inline Result committed(MPI_Datatype handle, const char* name, Datatype*& found)
     return {};
   return not_committed(*found, name);
 }
-/// A committed datatype of a message. MPI_DATATYPE_NULL is accepted if the message has no elements and goes
-/// to MPI_PROC_NULL (`to_nobody`), as in other libraries.
+/// A committed datatype of a message. Accepts MPI_DATATYPE_NULL if the message has no elements and goes to
+/// MPI_PROC_NULL (`to_nobody`), as other libraries do.
 inline Result committed_or_null(MPI_Datatype handle, bool to_nobody, const char* name, Datatype*& found) {
   Result bad = committed(handle, name, found);
   if (bad.ok()) [[likely]]
@@ -224,7 +224,7 @@ inline Result member(int rank, const Communicator& communicator, const char* nam
     return {};
   return bad_rank(rank, communicator, name);
 }
-/// A root: a rank; on an intercommunicator MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
+/// A root: a rank, or, on an intercommunicator, MPI_ROOT, MPI_PROC_NULL or a rank of the other group.
 inline Result root(int rank, const Communicator& communicator, const char*) {
   if (within(rank, communicator.peers)) [[likely]]
     return {};
@@ -263,7 +263,7 @@ inline Result topology(const Communicator& communicator) {
     return {};
   return no_topology(communicator);
 }
-/// Numbers of neighbours of this process in the communicator's topology.
+/// The number of neighbours of this process in the communicator's topology.
 inline MPI_Count in_degree(const Communicator& communicator) {
   return std::ssize(communicator.topology->sources);
 }
@@ -302,7 +302,7 @@ inline Result buffer(const void* address, MPI_Count n, const Datatype& type, con
 inline Result buffer_or_in_place(const void* address, MPI_Count n, const Datatype& type, const char* name) {
   return address == MPI_IN_PLACE ? Result() : buffer(address, n, type, name);
 }
-/// A buffer with an array of counts: the only mistake that can be detected is an MPI_IN_PLACE that is not
+/// A buffer with an array of counts: the only error that can be detected is an MPI_IN_PLACE that is not
 /// allowed.
 inline Result placed(const void* address, const char* name) {
   if (address != MPI_IN_PLACE) [[likely]]

@@ -16,9 +16,9 @@ namespace near::mpi::impl {
 using coll::Blocks;
 using datatype::Buffer;
 
-/// The description of a collective call, as X_call makes it, with the arrays of datatypes that the w forms
-/// refer to. It is large, so nothing writes it before X_call constructs it in place: clearing and copying it took
-/// as long as a short collective's data needs to the other rank.
+/// The description of a collective call, as made by X_call, with the arrays of datatypes to which the w forms
+/// refer. It is large, so nothing writes it before X_call constructs it in place: clearing and copying it took as
+/// long as a short collective's data needs to reach the other rank.
 class CollectiveCall {
 public:
   CollectiveCall() {}
@@ -32,7 +32,7 @@ public:
     static_assert(std::is_trivially_destructible_v<coll::Call>);
     ::new (static_cast<void*>(&call_)) coll::Call(describe());
   }
-  /// Precondition: it has been made.
+  /// Precondition: the description has been made.
   operator const coll::Call&() const { return call_; }
 
   std::vector<Datatype*> send_types, receive_types;
@@ -48,7 +48,7 @@ inline Buffer buffer_of(const void* address, MPI_Count count, Datatype* type) {
   return Buffer{const_cast<void*>(address), count, type};
 }
 
-/// Whether both buffers have data, and it begins at the same byte.
+/// Whether both buffers have data, which begin at the same byte.
 inline bool begin_together(const Buffer& a, const Buffer& b) {
   return a.bytes() != 0 && b.bytes() != 0 && a.contiguous_start() == b.contiguous_start();
 }

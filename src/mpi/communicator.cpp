@@ -124,7 +124,7 @@ Result Comm_split_type(Communicator& comm, int split_type, int key, Info* info, 
 Result Comm_free(Communicator& comm) { return comm::free_communicator(comm); }
 
 Result Comm_disconnect(Communicator& comm) {
-  // The program has completed all communication on it, and messages that have left need no communicator.
+  // The program has completed all communication on it, and messages already sent need no communicator.
   return comm::free_communicator(comm);
 }
 

@@ -1,4 +1,4 @@
-// Conversion between handles and integers. A cast suffices, since every handle is a number that fits a
+// Conversion between handles and integers. A cast suffices, since every handle is a number that fits in a
 // positive int (object/handle.h). Source: MPI 5.0, section 20.4, and 19.3.4 for MPI_File_c2f and
 // MPI_File_f2c.
 #include "mpi/impl.h"
@@ -12,7 +12,7 @@ int number_of(H handle) {
   return static_cast<int>(reinterpret_cast<std::uintptr_t>(handle));
 }
 
-/// A negative number becomes a handle that no object has, so that its use is detected.
+/// A negative number becomes a handle that belongs to no object, so that its use is detected.
 template <class H>
 H handle_of(int number) {
   return reinterpret_cast<H>(static_cast<std::uintptr_t>(static_cast<unsigned>(number)));

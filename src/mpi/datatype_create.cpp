@@ -15,7 +15,7 @@ using Numbers = std::vector<MPI_Count>;
 /// addresses are in one array, and arguments that are an int in both forms in another.
 class Contents {
 public:
-  /// For so many integers, counts among them, and addresses.
+  /// For this many integers (including counts) and addresses.
   Contents(bool large, std::size_t integers, std::size_t addresses = 0) : large_(large) {
     if (large)
       counts_.reserve(integers + addresses);
@@ -74,7 +74,7 @@ private:
   std::vector<MPI_Count> counts_;
 };
 
-/// Runs a constructor. If memory runs out, frees what has been made and returns an MPI error.
+/// Runs a constructor. If memory runs out, frees what has been created and returns an MPI error.
 template <class F>
 Result constructing(Datatype*& made, F construct) {
   Result result;
@@ -242,7 +242,7 @@ Result Type_dup(Datatype& oldtype, Datatype*& newtype) {
     NEAR_TRY(make_duplicate(oldtype, newtype));
     NEAR_TRY(Contents(false, 0).record(MPI_COMBINER_DUP, *newtype, oldtype));
     Result copied = newtype->attributes.copy_all(oldtype, oldtype.attributes, *newtype);
-    // Delete what was copied; report the failure of the copy.
+    // Deletes what was copied, and reports the failure of the copy.
     if (!copied.ok()) {
       std::string why(base::failure_text());
       static_cast<void>(newtype->attributes.remove_all(*newtype));

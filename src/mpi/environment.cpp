@@ -28,7 +28,7 @@ constexpr const char* architecture = "aarch64";
 constexpr const char* architecture = nullptr;
 #endif
 
-/// Sets a key; cuts the value if it is longer than an info object may hold.
+/// Sets a key, truncating a value longer than an info object may hold.
 void set_cut(object::Info& info, std::string_view key, std::string_view value) {
   info.set(key, value.substr(0, MPI_MAX_INFO_VAL - 1));
 }

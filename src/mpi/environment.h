@@ -7,8 +7,8 @@
 namespace near::mpi {
 
 /// Sets the reserved keys whose value is known: command and argv from the arguments (argv may be null: this
-/// process's own command line), maxprocs and soft, host, arch, wdir, mpi_memory_alloc_kinds. May be called
-/// before MPI_Init.
+/// process's own command line is used), maxprocs and soft, host, arch, wdir, mpi_memory_alloc_kinds. May be
+/// called before MPI_Init.
 void describe_environment(int argc, char** argv, object::Info& info);
 
 } // namespace near::mpi

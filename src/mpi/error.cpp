@@ -48,7 +48,7 @@ thread_local int first_in_statuses = MPI_SUCCESS;
 void note_first_in_statuses(int error_class) { first_in_statuses = error_class; }
 
 void end_with_message(int code, const std::string& text) {
-  // If several ranks meet the same error, only the first one prints it. Of a death, the watch says more.
+  // If several ranks meet the same error, only the first one prints it. The watch says more about a death.
   const int kind = class_of(code) == MPI_ERR_IN_STATUS ? first_in_statuses : class_of(code);
   const bool is_told = kind == MPI_ERR_PROC_ABORTED && !process.forked && boot::death_was_told(process.start);
   if (process.forked || (!is_told && transport::is_first_with_fatal_error()))
@@ -131,7 +131,7 @@ namespace {
 // Where this library lies in memory. Both are defined by the linker.
 extern "C" [[gnu::visibility("hidden")]] const char __ehdr_start, _end;
 
-/// Whether the type of an exception is one of this library, which has a C++ library of its own.
+/// Whether the type of an exception belongs to this library, which has its own C++ library.
 bool is_ours(const std::exception& thrown) {
   const auto* const type = reinterpret_cast<const char*>(&typeid(thrown));
   return std::less_equal<>{}(&__ehdr_start, type) && std::less<>{}(type, &_end);

@@ -15,14 +15,14 @@ int class_of(int code);
 /// The address of the largest code in use, the attribute MPI_LASTUSEDCODE; it stays valid.
 int* last_used_code_address();
 
-/// The message of this thread's latest failure if that had this code; else "".
+/// The message of this thread's latest failure if it had this code; otherwise "".
 std::string_view last_failure(int code);
-/// Says of which class the first failure was that is reported as MPI_ERR_IN_STATUS.
+/// Records the class of the first failure that is reported as MPI_ERR_IN_STATUS.
 void note_first_in_statuses(int error_class);
 
 /// Prints one line and ends the job.
 [[noreturn]] void end_with_message(int code, const std::string& text);
-/// Runs the error handler; `handle` is the public handle that it is passed. Returns the code that the call
+/// Runs the error handler; `handle` is the public handle to pass to it. Returns the code that the call
 /// returns.
 int run_error_handler(const object::ErrorHandler& handler, object::Kind kind, std::uintptr_t handle, int code,
                       const std::string& text);

@@ -1,13 +1,13 @@
-// The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv: what most small messages need and no more; and those of
-// MPI_Pack and MPI_Unpack.
+// The fast paths of MPI_Send, MPI_Isend, MPI_Recv and MPI_Irecv, which do what most small messages need and no more, and
+// those of MPI_Pack and MPI_Unpack.
 // An entry point tries its fast path first. The fast path declines, without having done anything, unless a
 // few comparisons show that the call is valid and simple; the slow path then makes the call or reports the
 // error.
 //
-// The comparisons: MPI runs, only one thread calls it, and this is not inside another call (Call::fast_line);
-// the communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of
-// the communicator; the tag is not negative; the message fits into a slot; and p2p/fast.h accepts it.
-// Sends have a second fast path for all other messages that leave whole, and MPI_Recv has one for those that arrive whole.
+// The comparisons: MPI is running, only one thread calls it, and this is not inside another call (Call::fast_line); the
+// communicator is alive; the datatype is predefined and contiguous; destination or source is a rank of the communicator;
+// the tag is not negative; the message fits into a slot; and p2p/fast.h accepts it. Sends have a second fast path for all
+// other messages that are sent whole, and MPI_Recv has one for those that arrive whole.
 #pragma once
 
 #include "mpi/call.h"
@@ -16,8 +16,7 @@
 
 namespace near::mpi::fast {
 
-/// Whether the address may be a buffer of the program. The special addresses of the standard are small
-/// numbers.
+/// Whether the address may be a buffer of the program. The standard's special addresses are small numbers.
 inline bool is_memory(const void* address) { return reinterpret_cast<std::uintptr_t>(address) >= 4096; }
 
 /// Wakes a sleeping receiver, and renews the credits for fast sends. Returns MPI_SUCCESS, so that an entry
@@ -102,12 +101,12 @@ private:
   segment::StateLine& line_;
 };
 
-/// The second fast path of sends, tried if the first one declines: for any message that leaves whole, over
-/// any channel, and of any datatype.
+/// The second fast path of sends, tried if the first one declines: for any message that is sent whole, over
+/// any channel and with any datatype.
 template <class Count>
 inline bool send_whole(unsigned function, const void* buffer, Count count, MPI_Datatype datatype,
                        int destination, int tag, MPI_Comm comm, MPI_Request* request) {
-  // If this process has asked for a lane, only the slow path polls for the answer.
+  // If this process has requested a lane, only the slow path polls for the answer.
   segment::StateLine& line = Call::fast_line();
   if (line.function.load_relaxed() != 0 || transport::expects_answer()) return false;
   const object::Communicator* communicator = object::find_communicator(comm);
@@ -243,7 +242,7 @@ template <class Decline>
 
 namespace second {
 
-/// For a message that has arrived, or arrives soon, into a buffer of a derived datatype.
+/// For a message that has arrived, or will soon arrive, into a buffer of a derived datatype.
 template <class Count>
 inline bool Recv(unsigned function, void* buf, Count count, MPI_Datatype datatype, int source, int tag,
                  MPI_Comm comm, MPI_Status* status) {
@@ -273,8 +272,8 @@ inline bool Recv(unsigned function, void* buf, Count count, MPI_Datatype datatyp
 
 } // namespace second
 
-/// What MPI_Pack and MPI_Unpack have in common: move(address, count, type, packed, bytes) moves the data between `strided` and `packed`,
-/// which has `size` bytes.
+/// The common part of MPI_Pack and MPI_Unpack: move(address, count, type, packed, bytes) moves the data between `strided` and
+/// `packed`, which has `size` bytes.
 template <class Count, class Byte, class Decline, class Move>
 [[gnu::always_inline]] inline int repack(unsigned function, const void* strided, Count count,
                                          MPI_Datatype datatype, Byte* packed, Count size, Count* position,

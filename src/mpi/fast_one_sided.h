@@ -1,5 +1,5 @@
-// The fast paths of one-sided calls with a few elements of a predefined type, on memory that this process loads and stores: see fast.h
-// and rma/fast.h.
+// The fast paths of one-sided calls with a few elements of a predefined type, on memory that this process can load and store: see
+// fast.h and rma/fast.h.
 #pragma once
 
 #include "mpi/fast.h"
@@ -7,10 +7,11 @@
 
 namespace near::mpi::fast {
 
-/// Whether an unlock or a flush may be carried out here: otherwise it may be a poll.
+/// Whether an unlock or a flush may take the fast path; otherwise it may be a poll.
 [[gnu::always_inline]] inline bool is_no_poll() { return p2p::background == 0; }
 
-/// One of these calls, once its arguments are valid and simple: runs act(window), and says whether it has done the call's work.
+/// Makes one of these calls, once its arguments are valid and simple:
+/// runs act(window), and returns whether that did the call's work.
 template <class Act>
 [[gnu::always_inline]] inline bool access(unsigned function, MPI_Win win, int rank, std::uint64_t bytes,
                                           Act act) {
@@ -31,7 +32,7 @@ template <class Act>
 [[gnu::always_inline]] inline std::uint64_t bytes_of_both(const void* origin, MPI_Count origin_count,
                                                           MPI_Datatype origin_type, MPI_Count target_count,
                                                           MPI_Datatype target_type) {
-  // As one comparison; a negative count is a large number.
+  // A single comparison: a negative count is a large number.
   if (origin_type != target_type || origin_count != target_count ||
       static_cast<std::uint64_t>(origin_count) > rma::fast::most_bytes || !is_memory(origin)) [[unlikely]]
     return 0;
@@ -85,7 +86,7 @@ Get_accumulate(unsigned function, const void* origin_addr, Count origin_count, M
                void* result_addr, Count result_count, MPI_Datatype result_datatype, int target_rank,
                MPI_Aint target_disp, Count target_count, MPI_Datatype target_datatype, MPI_Op op, MPI_Win win,
                Decline decline) {
-  const bool reads_only = op == MPI_NO_OP; // whatever the origin is
+  const bool reads_only = op == MPI_NO_OP; // for any origin
   const std::uint64_t bytes =
       bytes_of_both(result_addr, result_count, result_datatype, target_count, target_datatype);
   const bool done = bytes != 0 &&
@@ -102,7 +103,7 @@ template <class Decline>
 [[gnu::always_inline]] inline int Fetch_and_op(unsigned function, const void* origin_addr, void* result_addr,
                                                MPI_Datatype datatype, int target_rank, MPI_Aint target_disp,
                                                MPI_Op op, MPI_Win win, Decline decline) {
-  // Bytes 0: the slow path does not tell how many it moves.
+  // 0 bytes: the slow path does not record how many it moves.
   const std::uint64_t bytes = datatype::predefined_contiguous_size(datatype);
   const bool done = bytes != 0 && (op == MPI_NO_OP || is_memory(origin_addr)) && is_memory(result_addr) &&
                     access(function, win, target_rank, 0, [&](object::Window& window) {

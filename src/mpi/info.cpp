@@ -20,7 +20,7 @@ Result check_writable(const Info& info) {
   return base::fail(MPI_ERR_INFO, "MPI_INFO_ENV cannot be changed");
 }
 
-/// MPI_Init changes the contents of MPI_INFO_ENV, so it is rewritten at each access.
+/// MPI_Init changes the contents of MPI_INFO_ENV, so they are rewritten at each access.
 Info& look_at(Info* info) {
   if (info->predefined) {
     info->entries.clear();
@@ -80,7 +80,7 @@ Result Info_get(Info* info, const char* key, int valuelen, char* value, int* fla
   const std::string* found = look_at(info).find(key);
   *flag = found != nullptr ? 1 : 0;
   if (found != nullptr) {
-    // `value` has space for valuelen characters and the terminator.
+    // `value` has room for valuelen characters and the terminator.
     std::size_t bytes = std::min(found->size(), static_cast<std::size_t>(valuelen));
     std::memcpy(value, found->data(), bytes);
     value[bytes] = '\0';

@@ -1,5 +1,5 @@
-// From MPI_Init to MPI_Finalize. The engine stays until the process ends; MPI_Finalize only drops references.
-// Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
+// From MPI_Init to MPI_Finalize. The engine exists until the process ends; MPI_Finalize only drops
+// references. Source: MPI 5.0, section 11.2 (the world model), 11.6 (threads), 9.1.
 #include "base/knob.h"
 #include "base/log.h"
 #include "boot/watch.h"
@@ -65,7 +65,7 @@ Result start_engine() {
   bool always = yield == "always";
   p2p::let_polls_yield(always || (yield == "auto" && transport::polls_should_yield()), always);
   // Needs the segment, in which the ranks agree which of them reports an error.
-  // Ranks on several machines may share processors on some of them only, and all must choose alike.
+  // Ranks on several machines may share processors on only some of them, and all must make the same choice.
   const int shared_processors = start.machines == 1 ? transport::shared_processors() : 0;
   NEAR_TRY(coll::configure(base::knobs().coll.text, shared_processors));
   static const int registered = pthread_atfork(nullptr, nullptr, in_forked_child);
@@ -155,7 +155,7 @@ Result Is_thread_main(int* flag) {
 }
 
 Result Abort(Communicator& comm, int errorcode) {
-  // mpiexec prints this, once for the job; other launchers do not.
+  // mpiexec prints this once for the job; other launchers do not.
   if (process.start.singleton || process.start.by_other)
     base::write_line(base::Level::error, base::format("MPI_Abort: called on {} with error code {}",
                                                       object::describe(comm), errorcode));

@@ -13,7 +13,7 @@ namespace near::mpi {
 
 namespace {
 
-/// A warning about an info object, at most once of each kind, because programs allocate in loops.
+/// A warning about an info object, at most once for each kind, because programs allocate in loops.
 void remark(const char* function, const std::string& kind, const std::string& text) {
   static std::set<std::string> said;
   constexpr std::size_t most = 64;
@@ -21,7 +21,7 @@ void remark(const char* function, const std::string& kind, const std::string& te
     base::log(base::Level::warning, "{}: {}", function, text);
 }
 
-/// The node that the hints ask for; -1 if none.
+/// The node requested by the hints; -1 if none.
 int node_from(const char* function, const object::MemoryHints& hints) {
   if (hints.node >= 0) {
     if (os::has_node(hints.node)) return hints.node;

@@ -8,11 +8,11 @@
 
 namespace near::mpi {
 
-/// Reads from `info` (may be nullptr) what the memory should be. Warns of hints that cannot be met, with the
-/// function's name, once of each kind.
+/// Reads the requested properties of the memory from `info` (may be nullptr). Warns about hints that cannot
+/// be met, naming the function, once for each kind.
 object::Result read_allocation_hints(const char* function, const object::Info* info,
                                      memory::AllocationHints& allocation);
-/// Warns if memory that was just allocated falls short of the hints.
+/// Warns if memory just allocated falls short of the hints.
 void remark_shortfall(const char* function, const void* made, std::size_t bytes,
                       const memory::AllocationHints& allocation);
 

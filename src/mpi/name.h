@@ -14,7 +14,7 @@ inline void keep_name(std::string& kept, const char* given) {
   kept.assign(given, strnlen(given, MPI_MAX_OBJECT_NAME - 1));
 }
 
-/// `given` has space for MPI_MAX_OBJECT_NAME characters.
+/// `given` has room for MPI_MAX_OBJECT_NAME characters.
 inline void give_name(std::string_view kept, char* given, int* length) {
   std::size_t bytes = kept.size() < MPI_MAX_OBJECT_NAME ? kept.size() : MPI_MAX_OBJECT_NAME - 1;
   std::memcpy(given, kept.data(), bytes);

@@ -7,7 +7,7 @@
 using near::segment::Path;
 
 namespace {
-/// The last one leads to other machines.
+/// The last path leads to other machines.
 constexpr int path_count = static_cast<int>(near::segment::paths) + 1, network = path_count - 1;
 } // namespace
 

@@ -10,8 +10,8 @@ namespace {
 
 using object::Topology;
 
-/// Fails with MPI_ERR_BUFFER if a block of either side begins where its counterpart does. MPI_IN_PLACE does not exist
-/// here.
+/// Fails with MPI_ERR_BUFFER if a block on either side begins at the same address as its counterpart. MPI_IN_PLACE
+/// does not exist here.
 template <class SendBlock, class ReceiveBlock>
 Result check_separate(const Topology& topology, SendBlock send_block, ReceiveBlock receive_block) {
   const std::size_t pairs = std::min(topology.sources.size(), topology.destinations.size());

@@ -17,7 +17,7 @@ namespace {
 
 /// What a process publishes.
 struct Published {
-  std::uint16_t port = 0; ///< at which other machines watch this one, if it is the first process here
+  std::uint16_t port = 0; ///< on which other machines watch this one, if this process is the first here
   std::string machine;    ///< its name
   std::vector<std::byte> address;
 };
@@ -46,7 +46,7 @@ boot::Result read(const boot::Start& start, std::uint32_t rank, Published& publi
   return {};
 }
 
-/// Asks the launcher where processes are, and the watch whether they live.
+/// Asks the launcher where processes are, and the watch whether they are alive.
 class Launcher : public ofi::Directory {
 public:
   explicit Launcher(const boot::Start& start) : start_(start) {}
@@ -89,7 +89,7 @@ ofi::Choice choice_of(const std::string& text) {
 
 std::uint32_t patience() { return static_cast<std::uint32_t>(base::knobs().lost_after.number); }
 
-/// Where the first processes of the machines listen that this one connects to. One that does not listen is not watched.
+/// The addresses of the first processes on other machines to which this one connects. One that does not listen is not watched.
 boot::Result find_neighbours(const boot::Start& start, std::vector<boot::Neighbour>& neighbours) {
   if (start.row != 0) return {};
   for (const auto& [machine, rank] : boot::next_machines(start)) {
@@ -136,7 +136,7 @@ void start_network(const boot::Start& start) {
 }
 
 boot::Result watch_processes(const boot::Start& start) {
-  // In a job on one machine, mpiexec looks after the processes.
+  // In a job on one machine, mpiexec watches the processes.
   if (!(start.by_other || spans_machines(start)) || patience() == 0) return {};
   std::vector<boot::Neighbour> neighbours;
   if (spans_machines(start)) NEAR_TRY(find_neighbours(start, neighbours));

@@ -1,4 +1,4 @@
-// This process as an MPI process: the stage of its life, and its start-up data. Source: MPI 5.0, section 11.2
+// This process as an MPI process: the stage of its life and its start-up data. Source: MPI 5.0, section 11.2
 // (the world model).
 #pragma once
 

@@ -11,7 +11,7 @@ using p2p::Request;
 
 namespace {
 
-/// Identifies the messages that a probe asks for, for p2p::poll().
+/// Identifies the messages that a probe looks for, for p2p::poll().
 std::uintptr_t sought(int source, int tag, const Communicator& comm) {
   auto pair = std::uint64_t{static_cast<std::uint32_t>(source)} << 32 | static_cast<std::uint32_t>(tag);
   return static_cast<std::uintptr_t>((pair + 1) * 0x9e3779b97f4a7c15u) ^
@@ -27,7 +27,7 @@ Result probe_matched_now(int source, int tag, Communicator& comm, bool& found, M
   return p2p::probe_matched(source, tag, comm, found, message, envelope);
 }
 
-/// Whether messages from this rank can only be those that have arrived: its process has failed.
+/// Whether only messages that have already arrived can come from this rank, because its process has failed.
 bool has_lost(int source, const Communicator& comm) {
   if (source < 0) return false;
   const transport::Peer* peer = transport::mapped_peer(comm.process_ids[source]);
@@ -127,7 +127,7 @@ Result Mrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& messag
 Result Imrecv(void* buf, MPI_Count count, Datatype& datatype, MPI_Message& message, Request*& request) {
   Message* found = p2p::find_message(message);
   if (found == nullptr) {
-    // MPI_MESSAGE_NO_PROC does not tell its communicator.
+    // MPI_MESSAGE_NO_PROC does not record its communicator.
     NEAR_TRY(p2p::make_completed(*object::self(), no_process(), request));
   } else {
     NEAR_TRY(p2p::start_receive_matched(*found, buffer_of(buf, count, datatype), request));

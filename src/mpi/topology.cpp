@@ -13,7 +13,7 @@ using object::Topology;
 
 namespace {
 
-/// Finds the communicator's topology; fails if it is not of this kind.
+/// Finds the communicator's topology. Fails if it is not of this kind.
 Result find(const Communicator& comm, int kind, const Topology*& topology) {
   topology = comm.topology.get();
   if (topology != nullptr && topology->kind == kind) return {};
@@ -26,7 +26,7 @@ Result check_capacity(int capacity, std::size_t needed, const char* what) {
   return base::fail(MPI_ERR_ARG, "there is space for {} {}, but there are {}", capacity, what, needed);
 }
 
-/// How many of `there` values fit into an array of `capacity`.
+/// How many of `there` values fit in an array of `capacity` values.
 std::size_t at_most(int capacity, std::size_t there) {
   return std::min(static_cast<std::size_t>(capacity), there);
 }
