@@ -8,7 +8,7 @@
 namespace near::comm {
 namespace {
 
-/// A vertex and by how much the cut shrinks if it changes its side. The largest gain comes first, then the lowest vertex.
+/// A vertex, and by how much the cut shrinks if it changes sides. The largest gain comes first, then the lowest vertex.
 struct Move {
   std::int64_t gain;
   int vertex;
@@ -28,7 +28,7 @@ public:
       for (int i = 0; i < first_; ++i) side[at(order[at(i)])] = 0;
       consider(std::move(side));
     }
-    // The ends of a graph are good vertices to begin with, unless the caller knows better. Small graphs can afford others.
+    // The ends of a graph are good starting vertices, unless the caller knows better ones. Small graphs can afford others.
     std::vector<int> seeds;
     if (orders.empty()) {
       seeds.push_back(farthest_from(0));
@@ -44,7 +44,7 @@ public:
   }
 
 private:
-  // Numbers of changes of a heap: some milliseconds, and less than a second.
+  // Numbers of heap changes: some milliseconds, and less than a second.
   static constexpr std::int64_t least_effort = 1 << 15, most_effort = 1 << 21;
 
   int size_of(int side) const { return side == 0 ? first_ : graph_.size() - first_; }
@@ -72,7 +72,7 @@ private:
     return walk.back();
   }
 
-  /// Sides of which one has grown from `seed`, vertex by vertex.
+  /// Sides, one of which has grown from `seed`, vertex by vertex.
   std::vector<int> grown_from(int seed, int growing) {
     std::vector<int> side(at(graph_.size()), 1 - growing);
     std::vector<std::int64_t> gain(side.size(), 0);
@@ -101,8 +101,8 @@ private:
     return side;
   }
 
-  /// One pass: moves each vertex at most once, always the one of the largest gain, from a side that is full. Keeps the best
-  /// of what it has passed. Returns false if that is what it began with.
+  /// One pass: moves each vertex at most once, always the one with the largest gain, from a side that is full. Keeps the
+  /// best state that it has passed. Returns false if that is the initial state.
   bool improve(std::vector<int>& side) {
     std::vector<std::int64_t> gain(side.size(), 0);
     std::array<std::vector<Move>, 2> possible;
@@ -160,7 +160,7 @@ private:
 
   const WeightedGraph& graph_;
   const int first_;
-  std::int64_t effort_; ///< what may still be spent on better sides
+  std::int64_t effort_; ///< what may still be spent on improving sides
   std::vector<int> best_;
   std::int64_t best_cut_ = 0;
 };

@@ -32,7 +32,7 @@ std::unique_ptr<Topology> make_grid(std::span<const int> dims, std::span<const i
   return grid;
 }
 
-/// The number of processes in the grid. Fails with MPI_ERR_DIMS if it cannot be, or is more than `parent` has.
+/// The number of processes in the grid. Fails with MPI_ERR_DIMS if it is invalid, or is more than `parent` has.
 Result size_of_grid(const Communicator& parent, std::span<const int> dims, int& size) {
   std::int64_t cells = 1;
   for (int extent : dims) {

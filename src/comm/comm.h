@@ -35,11 +35,11 @@ Result split_by_type(Communicator& parent, int type, int key, Info* info, Commun
 /// MPI_Comm_compare: MPI_IDENT, MPI_CONGRUENT, MPI_SIMILAR or MPI_UNEQUAL; local.
 int compare(const Communicator& a, const Communicator& b);
 
-/// MPI_Cart_create; `made` stays nullptr on processes outside the grid. `reorder`: processes may get other ranks than in `parent`,
+/// MPI_Cart_create. `made` stays nullptr on processes outside the grid. With `reorder`, ranks may differ from those in `parent`,
 /// so that neighbours run near each other (doc/topologies.md). Fails with MPI_ERR_DIMS if the grid is too large.
 Result create_cartesian(Communicator& parent, std::span<const int> dims, std::span<const int> periods,
                         bool reorder, Communicator*& made);
-/// MPI_Cart_map: the rank that create_cartesian() gives to this process if it may reorder, or MPI_UNDEFINED; local.
+/// MPI_Cart_map: the rank that create_cartesian() would give this process if it may reorder, or MPI_UNDEFINED. Local.
 Result rank_in_grid(const Communicator& parent, std::span<const int> dims, std::span<const int> periods,
                     int& rank);
 Result cartesian_sub(Communicator& parent, std::span<const int> remain, Communicator*& made);
@@ -56,12 +56,13 @@ void coords_of(const object::Topology& grid, int rank, std::span<int> coords);
 /// MPI_ERR_ARG or MPI_ERR_TOPOLOGY if the graph is not valid.
 Result create_graph(Communicator& parent, std::span<const int> index, std::span<const int> edges,
                     bool reorder, Communicator*& made);
-/// MPI_Graph_map: the rank that create_graph() gives to this process if it may reorder, or MPI_UNDEFINED; local.
+/// MPI_Graph_map: the rank that create_graph() would give this process if it may reorder, or MPI_UNDEFINED. Local.
 Result rank_in_graph(const Communicator& parent, std::span<const int> index, std::span<const int> edges,
                      int& rank);
-/// The neighbours of any rank of a graph that MPI_Graph_create made.
+/// The neighbours of any rank of a graph made by MPI_Graph_create.
 std::span<const int> neighbours_of(const object::Topology& graph, int rank);
-/// The neighbours of the rank that the calling process has in the parent, as it describes them. Weights are null for MPI_UNWEIGHTED.
+/// The neighbours of the rank that the calling process has in the parent,
+/// as described by that process. Weights are null for MPI_UNWEIGHTED.
 struct Neighbours {
   std::span<const int> sources, destinations;
   const int* source_weights = nullptr;
@@ -70,7 +71,7 @@ struct Neighbours {
 };
 Result create_adjacent_graph(Communicator& parent, const Neighbours& neighbours, const Info* hints,
                              bool reorder, Communicator*& made);
-/// MPI_Dist_graph_create: any process may name any edge. degrees[i] of the `destinations` belong to
+/// MPI_Dist_graph_create: any process may specify any edge. degrees[i] of the `destinations` belong to
 /// sources[i].
 Result create_distributed_graph(Communicator& parent, std::span<const int> sources,
                                 std::span<const int> degrees, std::span<const int> destinations,
@@ -95,12 +96,12 @@ using object::local_communicator;
 
 /// Stores the hints in `info` that NearMPI knows and whose values are valid; ignores the others.
 Result apply_hints(Communicator& communicator, const Info& info);
-/// A new info object with all hints that NearMPI knows and their current values; nullptr if there is no
+/// Makes an info object with all hints that NearMPI knows and their current values; nullptr if there is no
 /// memory.
 Info* hints_in_force(const Communicator& communicator);
 
-/// MPI_Comm_free: calls the delete callbacks, then makes the handle stale. The communicator is destroyed when
-/// its last operation has finished. If a callback fails, the communicator stays as it was.
+/// MPI_Comm_free: calls the delete callbacks, then invalidates the handle. The communicator is destroyed when
+/// its last operation has finished. If a callback fails, the communicator is unchanged.
 Result free_communicator(Communicator& communicator);
 
 } // namespace near::comm

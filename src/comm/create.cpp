@@ -27,7 +27,7 @@ constexpr std::int64_t by_hardware = -1;
 static_assert(by_hardware != MPI_UNDEFINED); // colors of the program are not negative
 
 constexpr std::string_view resource_key = "mpi_hw_resource_type";
-/// The name of the parts that color_of() means without a resource.
+/// The name of the parts that color_of() uses without a resource.
 constexpr std::string_view whole_machine = "mpi_shared_memory";
 bool names_machine(std::string_view name) {
   return name == whole_machine || name == machine_resource || name == machine_resource.substr(scheme.size());
@@ -128,8 +128,8 @@ Result split_inter(Communicator& parent, Claim mine, std::string_view& parts, Co
                      object::group_include(*parent.remote, far_side), context, made);
 }
 
-/// Exchanges the claims and makes the communicator. `parts` gets the name of the parts by which the processes
-/// were divided.
+/// Exchanges the claims and makes the communicator. `parts` receives the name of the parts by which the
+/// processes were divided.
 Result split_as(Communicator& parent, Claim mine, std::string_view& parts, Communicator*& made) {
   if (parent.is_inter()) return split_inter(parent, mine, parts, made);
   std::vector<Claim> claims(static_cast<std::size_t>(parent.size));
@@ -165,8 +165,8 @@ Result split(Communicator& parent, int color, int key, Communicator*& made) {
   return split_as(parent, claim(color, key), made);
 }
 
-// All processes do the same for every type, because a caller that passes MPI_UNDEFINED does not know the
-// types of the others.
+// All processes take the same steps for every type, because a caller that passes MPI_UNDEFINED does not know
+// the other callers' types.
 Result split_by_type(Communicator& parent, int type, int key, Info* info, Communicator*& made) {
   auto value_of = [&](std::string_view name) -> std::string_view {
     const std::string* value = info != nullptr ? info->find(name) : nullptr;

@@ -1,10 +1,9 @@
 // MPI_Dims_create. Source: MPI 5.0, section 8.5.2.
 //
-// "As close to each other as possible" is taken in the sense that J. L. Traeff and F. D. Luebbe propose
-// ("Specification Guideline Violations by MPI_Dims_create", EuroMPI 2015): the difference between the largest
-// and the smallest extent is minimal. Ties are broken by the smallest largest extent, then by the smallest
-// second one, and so on.
-// second, and so on.
+// "As close to each other as possible" is understood as J. L. Traeff and F. D. Luebbe propose ("Specification
+// Guideline Violations by MPI_Dims_create", EuroMPI 2015): the difference between the largest and the
+// smallest extent is minimal. Ties are broken by the smallest largest extent, then by the smallest second
+// one, and so on.
 #include "comm/comm.h"
 
 #include <algorithm>
@@ -38,7 +37,7 @@ class Factorisation {
 public:
   explicit Factorisation(std::int64_t number) : number_(number), divisors_(divisors_of(number)) {}
 
-  /// The best extents in non-increasing order. `dimensions` is at least 2, since with fewer there is no
+  /// The best extents in non-increasing order. `dimensions` is at least 2, since fewer dimensions leave no
   /// choice.
   std::vector<std::int64_t> best(std::size_t dimensions) {
     std::vector<std::int64_t> found, rest(dimensions - 1);
@@ -98,7 +97,7 @@ private:
 /// The extents of the open dimensions, whose product is `number`.
 std::vector<std::int64_t> open_extents(std::int64_t number, std::size_t dimensions) {
   if (dimensions == 1) return {number};
-  // An int has fewer than 31 prime factors, so the smallest of 32 extents is 1, and so are all further ones.
+  // An int has fewer than 31 prime factors, so the smallest of 32 extents is 1, as are all further ones.
   std::vector<std::int64_t> extents = Factorisation(number).best(std::min<std::size_t>(dimensions, 32));
   extents.resize(dimensions, 1);
   return extents;

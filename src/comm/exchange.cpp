@@ -94,7 +94,7 @@ Result build_in_order(Communicator& parent, std::span<const int> order, Communic
 }
 
 void discard(Communicator* communicator) {
-  // Keep the message of the failure that is being reported: it came before any failure of a delete callback.
+  // Keeps the message of the failure being reported, which preceded any failure of a delete callback.
   std::string why(base::failure_text());
   (void)communicator->attributes.remove_all(*communicator);
   base::set_failure_text(std::move(why));

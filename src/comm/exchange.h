@@ -25,7 +25,7 @@ struct Tree {
 };
 Result tell(const Tree& tree, std::uint64_t& value);
 
-/// A fresh context for a duplicate of `parent`, made by one member. Collective; also on intercommunicators.
+/// Makes a new context for a duplicate of `parent`, chosen by one member. Collective; also on intercommunicators.
 Result agree_on_context(Communicator& parent, std::uint64_t& context);
 
 using object::decides;
@@ -35,7 +35,7 @@ Result build(Communicator& parent, Group* group, std::uint64_t context, Communic
 Result build_inter(Communicator& parent, Group* local, Group* remote, std::uint64_t context,
                    Communicator*& made);
 
-/// Makes a communicator in which process order[i] of `parent` has rank i; on processes that are not in `order`, `made` stays
+/// Makes a communicator in which process order[i] of `parent` has rank i. On processes that are not in `order`, `made` stays
 /// nullptr.
 Result build_in_order(Communicator& parent, std::span<const int> order, Communicator*& made);
 /// Makes a communicator on the first `count` processes of `parent`; on the others `made` stays nullptr.

@@ -10,15 +10,15 @@ using object::Topology;
 
 namespace {
 
-/// An edge as it is sent to one of its two ends, the receiver.
+/// An edge, in the form sent to one of its two ends, the receiver.
 struct Edge {
   std::int32_t leaving; ///< 1 if the receiver is the source of the edge
   std::int32_t other;   ///< the rank at the other end
   std::int32_t weight;
 };
 
-/// Sends the edges in `by_rank` to these ranks. `mine` gets the edges that were sent to this process, in the
-/// order of the senders' ranks, and for each sender in the order of naming.
+/// Sends the edges in `by_rank` to these ranks. `mine` receives the edges that were sent to this process,
+/// ordered by the senders' ranks, and for each sender in the order in which it specified them.
 Result deliver(Communicator& parent, const std::vector<std::vector<Edge>>& by_rank, std::vector<Edge>& mine) {
   auto size = static_cast<std::size_t>(parent.size);
   std::vector<MPI_Count> out(size), in(size), out_at(size), in_at(size);
@@ -42,10 +42,11 @@ Result deliver(Communicator& parent, const std::vector<std::vector<Edge>>& by_ra
   return coll::all_to_all_varying(send, receive, parent);
 }
 
-/// How many ends of edges all processes get to know for the sake of a better order. Meanwhile each takes some 60 bytes in each process.
+/// How many ends of edges are made known to all processes to find a
+/// better order. Meanwhile each end takes about 60 bytes in each process.
 constexpr std::int64_t most_ends_for_an_order = 1 << 20;
 
-/// The edges of `topology` as they are sent to everybody: first those that lead here, in order.
+/// The edges of `topology`, in the form sent to everybody: first those that lead to this process, in order.
 std::vector<Edge> edges_of(const Topology& topology) {
   std::vector<Edge> edges;
   auto add = [&](std::int32_t leaving, const std::vector<int>& others, const std::vector<int>& weights) {
@@ -73,7 +74,7 @@ void set_edges(Topology& topology, std::span<const Edge> edges) {
 /// The edges of all ranks of a distributed graph.
 class AllEdges {
 public:
-  /// Collective. `topology` has those of this process. Leaves out all of them if they are too many.
+  /// Collective. `topology` holds the edges of this process. Omits all edges if there are too many.
   Result gather(Communicator& parent, const Topology& topology) {
     std::vector<Edge> own = edges_of(topology);
     const auto size = static_cast<std::size_t>(parent.size);
@@ -112,8 +113,8 @@ private:
   std::vector<std::span<const Edge>> of_rank_;
 };
 
-/// Makes the communicator of a distributed graph. `topology` has the edges of the rank that this process has in `parent`. If the
-/// process gets another one, it takes over the edges of that.
+/// Makes the communicator of a distributed graph. `topology` holds the edges of this process's rank in `parent`. If the process
+/// gets another rank, it takes over that rank's edges.
 Result build_with(Communicator& parent, std::unique_ptr<Topology> topology, const Info* hints, bool reorder,
                   Communicator*& made) {
   Communicator* fresh = nullptr;

@@ -10,7 +10,7 @@
 namespace near::comm {
 
 inline constexpr std::string_view scheme = "hwloc://";
-/// hwloc's name of the whole machine, of which each process uses one.
+/// hwloc's name for the whole machine. Each process uses one machine.
 inline constexpr std::string_view machine_resource = "hwloc://Machine";
 
 /// A kind of part, such as a package, a NUMA node, a cache or a core.

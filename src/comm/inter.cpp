@@ -57,7 +57,7 @@ Result create_intercommunicator(Communicator& local, int local_leader, Communica
   NEAR_TRY(
       coll::broadcast(byte_buffer(members.data(), members.size() * sizeof(ProcessId)), local_leader, local));
   Group* remote = object::make_group(std::move(members));
-  // All members see the same two groups, so all of them fail here.
+  // All members see the same two groups, so they all fail here.
   if (remote != nullptr)
     for (ProcessId process : local.group->members)
       if (object::rank_of(*remote, process) != MPI_UNDEFINED) {

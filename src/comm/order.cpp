@@ -1,5 +1,5 @@
-// See order.h. A process knows the machine of every other process, but the nodes of those on its own machine only. That is enough
-// for its own rank, so that is what the processes exchange.
+// See order.h. A process knows the machine of every other process, but the nodes only of those on its own machine. That is enough
+// to find its own rank, which it then exchanges with the others.
 #include "comm/order.h"
 
 #include "base/log.h"
@@ -14,7 +14,7 @@ namespace {
 
 enum Kind : std::size_t { machine, package, node, kind_count };
 
-/// The parts of the first `count` processes. Packages and nodes are those of processes on this machine only.
+/// The parts of the first `count` processes. Packages and nodes are known only for processes on this machine.
 std::vector<Parts> parts_of(const Communicator& parent, int count) {
   std::vector<Parts> kinds(kind_count);
   for (int rank = 0; rank < count; ++rank) {
@@ -58,7 +58,7 @@ Cut cut_of(const Pattern& pattern, const std::vector<Parts>& kinds, const std::v
   return cut;
 }
 
-/// Lets the lowest process of each machine say what the order changes.
+/// Lets the lowest process on each machine log what the order changes.
 void log_order(const Communicator& parent, const Pattern& pattern, const std::vector<int>& order) {
   if (base::level() < base::Level::debug || std::is_sorted(order.begin(), order.end())) return;
   const std::vector<Parts> kinds = parts_of(parent, pattern.graph.size());
@@ -75,7 +75,7 @@ void log_order(const Communicator& parent, const Pattern& pattern, const std::ve
             before.between_nodes);
 }
 
-/// Lets all processes know the ranks of all.
+/// Tells every process the ranks of all.
 Result exchange(Communicator& parent, int own, std::vector<int>& rank_of) {
   rank_of.resize(static_cast<std::size_t>(parent.size));
   return coll::all_gather(byte_buffer(&own, sizeof own), byte_buffer(rank_of.data(), sizeof own), parent);

@@ -19,13 +19,13 @@ bool all_equal(std::span<const int> values) {
 class Division {
 public:
   explicit Division(const Pattern& pattern) : pattern_(pattern), index_(at(pattern.graph.size()), -1) {
-    // Dimensions of extent 1 do not tell ranks apart.
+    // Dimensions of extent 1 do not distinguish ranks.
     int stride = 1;
     for (std::size_t i = pattern.dims.size(); i-- > 0; stride *= pattern.dims[i])
       if (pattern.dims[i] > 1) dimensions_.push_back({pattern.dims[i], pattern.periods[i] != 0, stride});
   }
 
-  /// The part of each of `ranks`, which are in rising order. sizes[i] of them are in part i.
+  /// The part of each of `ranks`, which are in ascending order. sizes[i] of them are in part i.
   std::vector<int> divide(const std::vector<int>& ranks, const std::vector<int>& sizes) {
     const WeightedGraph graph = pattern_.graph.part(ranks, index_);
     std::vector<int> found(ranks.size());
@@ -67,7 +67,7 @@ private:
     return bounds;
   }
 
-  /// The ranks of a grid in order of their coordinates, once for each dimension that comes first.
+  /// The ranks of a grid ordered by their coordinates, once for each choice of the first dimension.
   std::vector<std::vector<int>> orders_of(const std::vector<int>& ranks) const {
     std::vector<std::vector<int>> orders;
     for (std::size_t first = 0; first < dimensions_.size(); ++first) {
@@ -88,7 +88,8 @@ private:
     return orders;
   }
 
-  /// Writes the parts of some vertices of `graph` by halves. sizes[0] is that of part `first_part`.
+  /// Divides some vertices of `graph` into parts, by halves, and writes
+  /// the part of each. sizes[0] is the size of part `first_part`.
   void halve(const WeightedGraph& graph, const std::vector<int>& ranks, const std::vector<int>& vertices,
              std::span<const int> sizes, int first_part, std::vector<int>& found) {
     if (sizes.size() == 1) {
@@ -106,7 +107,7 @@ private:
     halve(graph, ranks, halves[1], sizes.subspan(half), first_part + static_cast<int>(half), found);
   }
 
-  /// If the ranks are a box of a grid, and it can be divided into equal boxes: the best of these divisions.
+  /// The best division into equal boxes, if the ranks are a box of a grid that can be divided that way.
   std::vector<int> in_boxes(const std::vector<int>& ranks, const std::vector<int>& sizes) const {
     if (dimensions_.empty() || !all_equal(sizes)) return {};
     const std::vector<Interval> bounds = bounds_of(ranks);
@@ -134,7 +135,8 @@ private:
     std::vector<int> counts, best;
     std::int64_t best_cut;
   };
-  /// Divides the dimensions from `next` on into `left` boxes; the cut of those before is `cut`, in halves of a box's faces.
+  /// Divides the dimensions from `next` on into `left` boxes; `cut` is
+  /// the cut of the preceding dimensions, in halves of a box's faces.
   void search(Boxes& boxes, std::size_t next, int left, std::int64_t cut) const {
     if (cut >= boxes.best_cut) return;
     if (next == dimensions_.size()) {
@@ -173,7 +175,7 @@ public:
   }
 
 private:
-  /// Gives these ranks to these processes. Both are in rising order.
+  /// Gives these ranks to these processes. Both are in ascending order.
   void give(const std::vector<int>& processes, const std::vector<int>& ranks, std::size_t kind) {
     if (kind == kinds_.size() || processes.size() == 1) {
       for (std::size_t i = 0; i < processes.size(); ++i) rank_of_[at(processes[i])] = ranks[i];
@@ -181,7 +183,7 @@ private:
     }
     std::map<std::uint64_t, int> numbers;
     std::vector<int>
-        present; // the part of each process, and so of the rank that it has if processes keep their order
+        present; // the part of each process, and so of the rank it has if processes keep their order
     for (const int process : processes)
       present.push_back(
           numbers.try_emplace(kinds_[kind][at(process)], static_cast<int>(numbers.size())).first->second);

@@ -1,5 +1,5 @@
-// The ranks of a topology's communicator, so that neighbours run near each other. What this file declares knows nothing of
-// processes: it is a function of the pattern and of the parts in which the processes are. doc/topologies.md explains it.
+// Chooses the ranks of a topology's communicator so that neighbours run near each other. The functions here know nothing
+// about processes: the result depends only on the pattern and on the parts in which the processes are. See doc/topologies.md.
 #pragma once
 
 #include "comm/weighted_graph.h"
@@ -9,20 +9,20 @@ namespace near::comm {
 /// Which ranks of a topology exchange data, and how much.
 struct Pattern {
   WeightedGraph graph;            ///< its vertices are the ranks
-  std::vector<int> dims, periods; ///< of a grid; empty for other topologies
+  std::vector<int> dims, periods; ///< for a grid; empty for other topologies
 };
-/// The pattern of a Cartesian grid: each rank exchanges equally much with each of its neighbours.
+/// The pattern of a Cartesian grid: each rank exchanges the same amount with each of its neighbours.
 Pattern pattern_of_grid(std::span<const int> dims, std::span<const int> periods);
 
-/// The part of each process, by any numbers: its machine, for example.
+/// The part of each process, as an arbitrary number: its machine, for example.
 using Parts = std::vector<std::uint64_t>;
 
-/// Gives each process a rank of the pattern, which has as many. `kinds` begins with the largest parts; those of later kinds are
-/// inside of them. The weight of the edges between parts of the first kind is made small; then, within each of these
-/// parts, that between parts of the second kind, and so on. The processes keep their order wherever another one would not
-/// be better, and within the smallest parts.
+/// Gives each process a rank of the pattern, which has as many ranks. `kinds` begins with the largest parts; parts of later
+/// kinds lie inside those of earlier ones. The weight of the edges between parts of the first kind is minimised; then, within
+/// each of these parts, the weight between parts of the second kind, and so on. Processes keep their order within the smallest
+/// parts, and wherever another order would not be better.
 ///
-/// The ranks within a part depend on the later kinds of its own processes only: other processes may have any there.
+/// The ranks within a part depend only on the later kinds of its own processes: other processes may have any values there.
 std::vector<int> reordered_ranks(const Pattern& pattern, std::span<const Parts> kinds);
 
 } // namespace near::comm
