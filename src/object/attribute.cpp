@@ -1,4 +1,4 @@
-// Attributes. A callback may call MPI again, also on the object whose attributes are being worked on, so no
+// Attributes. A callback may call MPI again, also on the object whose attributes are being processed, so no
 // reference into a set is held across a call: entries are found again by key.
 #include "object/attribute.h"
 
@@ -121,7 +121,7 @@ Result AttributeSet::run_delete(Object& owner, int key) {
   int returned = 0;
   try {
     returned = call_delete(*about, owner, entry->value);
-  } catch (...) { // of the program
+  } catch (...) { // from the program
     find(key)->leaving = false;
     throw;
   }

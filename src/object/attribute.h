@@ -30,16 +30,16 @@ AttributeKey* find_attribute_key(Kind kind, int value);
 
 class AttributeSet {
 public:
-  /// Sets the value; an old value's delete callback runs first, and its error is returned.
+  /// Sets the value. If an old value is replaced, its delete callback runs first, and its error is returned.
   Result set(Object& owner, int key, void* value);
   Result get(int key, void*& value, bool& found) const;
-  /// Runs the delete callback and removes the attribute; an absent attribute is an error (MPI_ERR_KEYVAL).
+  /// Runs the delete callback and removes the attribute. Fails with MPI_ERR_KEYVAL if it is absent.
   Result remove(Object& owner, int key);
   /// Runs the copy callbacks of `from` in the order in which the attributes were set. After an error the
   /// copies made so far stay.
   Result copy_all(Object& from_owner, const AttributeSet& from, Object& to_owner);
-  /// Runs the delete callbacks, the last attribute set first. Stops at the first error, which is
-  /// returned; the other attributes stay (MPI 5.0, 7.7.1).
+  /// Runs the delete callbacks, beginning with the attribute set last. Stops at the first error and returns
+  /// it; the other attributes stay (MPI 5.0, 7.7.1).
   Result remove_all(Object& owner);
   bool empty() const { return entries_.empty(); }
 

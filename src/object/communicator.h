@@ -35,7 +35,7 @@ struct Topology {
   bool weighted = false;
 };
 
-/// Anything that a higher layer keeps per communicator (collective plans, for example).
+/// Anything that a higher layer stores per communicator (collective plans, for example).
 struct CommunicatorExtension {
   virtual ~CommunicatorExtension() = default;
 };
@@ -46,9 +46,9 @@ struct Communicator : Object {
   Group* remote = nullptr;   ///< intercommunicators: the other group; owned. Null on an intracommunicator
   int rank = 0;              ///< this process in `group`
   int size = 0;              ///< of `group`
-  int peers = 0; ///< processes that ranks in p2p calls name: `remote`'s size if there is one, else `size`
+  int peers = 0; ///< processes that p2p calls name by rank: `remote`'s size if it exists, otherwise `size`
   const ProcessId* process_ids = nullptr;  ///< of those processes, by rank
-  mutable std::vector<Process*> processes; ///< the same as the transport knows them, by rank; filled in by it
+  mutable std::vector<Process*> processes; ///< the same, as known to the transport; by rank, filled in by it
   Communicator* local = nullptr; ///< intercommunicators: one on `group`, made when first needed; owned
   ErrorHandler* error_handler = nullptr; ///< owned reference
   AttributeSet attributes;
@@ -60,14 +60,14 @@ struct Communicator : Object {
   bool is_inter() const { return remote != nullptr; }
 };
 
-/// Adds an owner. Every request is one while it exists; requests come and go under the engine lock, so this
-/// takes no locked instruction.
+/// Adds an owner. Every request is an owner while it exists; requests are made and freed under the engine
+/// lock, so this takes no locked instruction.
 inline Communicator* keep(Communicator* communicator) {
   communicator->references.bump_relaxed(1);
   return communicator;
 }
 
-/// In the header, so that entry points find a communicator without a call.
+/// In the header, so that entry points find a communicator without a function call.
 struct Communicators {
   Communicator *world = nullptr, *self = nullptr;
   Pool<Communicator, Kind::communicator> pool;
@@ -86,25 +86,25 @@ inline Communicator* self() { return communicator_storage.value.self; }
 /// Builds MPI_COMM_WORLD and MPI_COMM_SELF. Takes over the reference to `world_group`. Call
 /// set_own_process() first.
 Result make_predefined_communicators(Group* world_group);
-/// For finalize: releases names and error handlers of the predefined communicators. Their attributes have
-/// been deleted before.
+/// For finalisation: releases the names and error handlers of the predefined communicators. Their attributes
+/// have been deleted before.
 void drop_predefined_communicators();
 
-/// Makes a communicator on `group` with this context, which inherits the error handler of `parent` and
-/// nothing else. Takes over the reference to `group`, even if it fails: nullptr when memory or handles
-/// are used up. Such groups are never given to the program (MPI_Comm_group makes a copy), so a group that
-/// is freed twice cannot be one that a communicator needs.
+/// Makes a communicator on `group` with this context, which inherits only the error handler of `parent`.
+/// Takes over the reference to `group`, even on failure; returns nullptr if memory or handles are exhausted.
+/// Such groups are never given to the program (MPI_Comm_group makes a copy), so a group that is freed twice
+/// cannot be one that a communicator needs.
 Communicator* make_communicator(Communicator& parent, Group* group, std::uint64_t context);
 /// make_communicator() for an intercommunicator, with references to both groups.
 Communicator* make_intercommunicator(Communicator& parent, Group* local, Group* remote,
                                      std::uint64_t context);
-/// Whether the local group of an intercommunicator is the one that decides where the two must agree.
-/// Exactly one of them is.
+/// Whether the local group of an intercommunicator is the one that decides when the two must agree. Exactly
+/// one of them is.
 bool decides(const Communicator& inter);
-/// The intracommunicator that an intercommunicator keeps on its local group; made, without communication,
-/// when first needed. nullptr: no memory.
+/// The intracommunicator that an intercommunicator keeps on its local group. It is made, without
+/// communication, when first needed. Returns nullptr if there is no memory.
 Communicator* local_communicator(Communicator& inter);
-/// Destroys a communicator that has no owner left, unless it is predefined.
+/// Destroys a communicator that has no owner left. Has no effect on predefined ones.
 [[gnu::cold]] void let_go(Communicator* communicator);
 /// Drops one reference; the last one destroys the communicator. The caller has deleted its attributes.
 inline void release(Communicator* communicator) {

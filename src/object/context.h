@@ -1,4 +1,4 @@
-// Context ids: what keeps the messages of different communicators apart. They have 64 bits and are never used again.
+// Context ids keep the messages of different communicators apart. They have 64 bits and are never reused.
 //
 //   63          40 39                       4  3  2  1  0
 //  +--------------+--------------------------+-----+-----+
@@ -28,10 +28,10 @@ inline constexpr unsigned context_process_bits = 24, context_counter_bits = 36;
 constexpr bool fits_context(ProcessId process) {
   return process.job == 0 && process.rank < (1u << context_process_bits) - 2;
 }
-/// Returns a context that no other call returns, in any process of the job. Processes of other jobs may make the same
+/// Returns a context that no other call in any process of the job returns. Processes of other jobs may make the same
 /// one. Throws std::length_error if this process has used up its numbers.
 std::uint64_t new_context();
-/// Returns the context that follows from a hash, in a range that new_context() never returns.
+/// Returns the context that belongs to a hash, in a range that new_context() never returns.
 constexpr std::uint64_t hashed_context(std::uint64_t hash) {
   constexpr std::uint64_t process = (1u << context_process_bits) - 1;
   return (process << context_counter_bits | hash >> (64 - context_counter_bits)) << 4;

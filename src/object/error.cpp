@@ -1,4 +1,4 @@
-// Translates the codes of the layers that do not know MPI's. Source: MPI 5.0, section 9.4.
+// Translates the codes of the layers that do not know MPI's codes. Source: MPI 5.0, section 9.4.
 #include "object/error.h"
 
 namespace near::object {

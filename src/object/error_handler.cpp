@@ -1,4 +1,4 @@
-// The predefined error handlers and the pool of the others. Which of them is called when is decided in mpi/.
+// The predefined error handlers, and the pool of the others. mpi/ decides which of them is called when.
 #include "object/error_handler.h"
 
 namespace near::object {

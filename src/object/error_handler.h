@@ -11,10 +11,10 @@ enum class ErrorAction : std::uint8_t { fatal, abort, give_back, call };
 struct ErrorHandler : Object {
   ErrorAction action = ErrorAction::give_back;
   Kind applies_to = Kind::none; ///< communicator, window, file or session, for user functions
-  void* function = nullptr;     ///< MPI_Comm_errhandler_function*, or that of `applies_to`
-  void* extra_state = nullptr;  ///< for callers that are not C (Fortran)
+  void* function = nullptr;     ///< MPI_Comm_errhandler_function*, or the type for `applies_to`
+  void* extra_state = nullptr;  ///< for callers in other languages (Fortran)
   int user_handles =
-      1; ///< of the references, those that MPI_Errhandler_free may drop: a double free finds none
+      1; ///< how many of the references MPI_Errhandler_free may drop, so that a double free finds none
 };
 
 Pool<ErrorHandler, Kind::error_handler>& error_handlers();
@@ -25,7 +25,7 @@ ErrorHandler* make_error_handler(Kind applies_to, void* function);
 ErrorHandler* errors_are_fatal();
 ErrorHandler* errors_abort();
 ErrorHandler* errors_return();
-/// Drops one reference; the last one destroys the error handler. Does nothing to predefined ones.
+/// Drops one reference; the last one destroys the error handler. Has no effect on predefined ones.
 void release(ErrorHandler* handler);
 
 inline MPI_Errhandler public_handle(const ErrorHandler& handler) {

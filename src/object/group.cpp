@@ -1,4 +1,4 @@
-// Groups are lists of processes. Small ones are searched through; a large one gets an index of its processes
+// Groups are lists of processes. Small ones are searched linearly; a large one gets an index of its processes
 // when a search first needs it, so set operations cost time proportional to the sizes.
 #include "object/group.h"
 
@@ -12,7 +12,7 @@ namespace {
 constinit Immortal<Pool<Group, Kind::group>> group_pool;
 constinit ProcessId own{};
 
-/// Up to here a search through 8-byte process ids is at least as fast as hashing.
+/// Up to here a linear search of 8-byte process ids is at least as fast as hashing.
 constexpr int searched_through = 32;
 
 std::uint64_t number(ProcessId process) {
@@ -140,7 +140,7 @@ int group_compare(const Group& a, const Group& b) {
 int translate_rank(const Group& from, int rank, const Group& to) {
   if (rank == MPI_PROC_NULL) return MPI_PROC_NULL;
   ProcessId process = from.members[static_cast<std::size_t>(rank)];
-  // Usually the groups begin alike (MPI_COMM_WORLD and its copies).
+  // Usually the groups begin with the same processes (MPI_COMM_WORLD and its copies).
   if (rank < to.size() && to.members[static_cast<std::size_t>(rank)] == process) return rank;
   return rank_of(to, process);
 }

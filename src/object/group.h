@@ -10,10 +10,10 @@
 
 namespace near::object {
 
-/// Names a process: its job as this process numbers jobs, and its number in that job. While there is one job, the name
-/// is the same in all processes, and it is sent as it is; ids of other jobs will have to be translated. The number is
-/// the rank in MPI_COMM_WORLD for processes that mpiexec started; processes that a job spawns later get further
-/// numbers.
+/// Names a process: its job, by this process's numbering of jobs, and its number in that job. While there is only one
+/// job, the name is the same in all processes, and is sent as it is; ids of other jobs will have to be translated. For
+/// processes started by mpiexec the number is the rank in MPI_COMM_WORLD; processes that a job spawns later get
+/// further numbers.
 struct ProcessId {
   std::uint32_t job = 0; ///< 0: this process's own job
   std::uint32_t rank = 0;
@@ -21,17 +21,17 @@ struct ProcessId {
 };
 static_assert(sizeof(ProcessId) == 8);
 
-/// A process as the transport layer knows it. This layer only keeps pointers to them, in communicators.
+/// A process as known to the transport layer. This layer only stores pointers to them, in communicators.
 struct Process {};
 /// Stands for every process that the transport has not met yet; set once by the engine at start, so that the
 /// fast path need not ask whether a pointer is null.
 inline constinit Process* unknown_process = nullptr;
 
-/// Finds ranks by process in constant time; for groups too large to be searched through.
+/// Finds ranks by process in constant time; for groups that are too large for a linear search.
 class RankIndex {
 public:
   explicit RankIndex(std::span<const ProcessId> members);
-  /// The rank of `process` in the members it was made from, or MPI_UNDEFINED.
+  /// The rank of `process` in the members from which the index was made, or MPI_UNDEFINED.
   int find(std::span<const ProcessId> members, ProcessId process) const;
 
 private:
@@ -50,14 +50,14 @@ struct Group : Object {
 Pool<Group, Kind::group>& groups();
 /// Returns the live group with this handle, predefined or not; nullptr for MPI_GROUP_NULL and any other value.
 Group* find_group(MPI_Group handle);
-/// A new group with one reference; its `rank` is found from own_process().
+/// Makes a group with one reference; its `rank` is found from own_process().
 Group* make_group(std::vector<ProcessId> members);
 Group* empty_group();
-/// Drops one reference; the last one destroys the group. Does nothing to MPI_GROUP_EMPTY.
+/// Drops one reference; the last one destroys the group. Has no effect on MPI_GROUP_EMPTY.
 void release(Group* group);
 /// The rank of `process` in the group, or MPI_UNDEFINED if it is not a member.
 int rank_of(const Group& group, ProcessId process);
-/// This process itself; set once by the engine at start.
+/// This process; set once by the engine at start.
 ProcessId own_process();
 void set_own_process(ProcessId process);
 

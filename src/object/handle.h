@@ -1,5 +1,5 @@
-// Public handles. A handle is a number that fits a positive int, dressed as the ABI's pointer type:
-// predefined objects are the standard's constants below 4096; the others carry kind, generation and index. So
+// Public handles. A handle is a number that fits in a positive int, in the guise of the ABI's pointer type.
+// Predefined objects are the standard's constants below 4096; the others carry kind, generation and index. So
 // a handle converts to a Fortran INTEGER by a cast, and a stale or invalid handle is detected without
 // touching memory.
 //
@@ -52,7 +52,7 @@ struct HandleLayout<Kind::request> {
 
 template <Kind kind>
 constexpr bool is_dynamic(std::uintptr_t handle) {
-  // Everything above index and generation in one comparison.
+  // Compares everything above index and generation at once.
   constexpr unsigned below = HandleLayout<kind>::index_bits + HandleLayout<kind>::generation_bits;
   static_assert(HandleLayout<kind>::tag_mask == ~0u << below);
   return handle >> below == HandleLayout<kind>::tag >> below;
@@ -66,7 +66,7 @@ constexpr HandleBits make_handle(HandleBits index, HandleBits generation) {
   using Layout = HandleLayout<kind>;
   return Layout::tag | ((generation & ((1u << Layout::generation_bits) - 1)) << Layout::index_bits) | index;
 }
-/// The handle that the next object with the same index gets.
+/// The handle that the next object with the same index will get.
 template <Kind kind>
 constexpr HandleBits successor(HandleBits handle) {
   using Layout = HandleLayout<kind>;

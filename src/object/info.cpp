@@ -1,4 +1,4 @@
-// Info objects have a handful of entries each, so these are a vector in the order of MPI_Info_set that is
+// Each info object has only a few entries, so they form a vector, in the order of MPI_Info_set, that is
 // searched linearly.
 #include "object/info.h"
 

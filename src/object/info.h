@@ -18,10 +18,10 @@ struct Info : Object {
 };
 
 Pool<Info, Kind::info>& infos();
-/// Predefined (MPI_INFO_ENV) or dynamic; nullptr otherwise.
+/// Finds an info object, predefined (MPI_INFO_ENV) or not; nullptr otherwise.
 Info* find_info(MPI_Info handle);
 Info* make_info();
-/// A new info with the same entries.
+/// Makes an info object with the same entries.
 Info* copy_info(const Info& from);
 /// The object behind MPI_INFO_ENV; filled at initialisation.
 Info& environment_info();

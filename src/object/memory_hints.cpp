@@ -16,15 +16,15 @@ constexpr std::string_view alignment_key = "mpi_minimum_memory_alignment",
                            kinds_key = "mpi_memory_alloc_kinds",
                            asserted_key = "mpi_assert_memory_alloc_kinds", node_key = "near_memory_node",
                            tier_key = "near_memory_tier", page_key = "near_page_size";
-/// Keys that are valid but mean nothing to MPI_Alloc_mem are among them, so that they cause no remark.
+/// Includes keys that are valid but have no meaning for MPI_Alloc_mem, so that they cause no remark.
 constexpr std::string_view known[] = {alignment_key, kinds_key, asserted_key, node_key, tier_key, page_key,
-                                      // of windows:
+                                      // for windows:
                                       "no_locks", "accumulate_ordering", "accumulate_ops",
                                       "mpi_accumulate_granularity", "same_size", "same_disp_unit",
                                       "alloc_shared_noncontig"};
 constexpr std::string_view tier_names[] = {"dram", "hbm", "cxl"};
 static_assert(std::size(tier_names) == segment::tiers);
-/// The standard's memory kinds with the restrictors that memory of MPI_Alloc_mem and of windows has.
+/// The standard's memory kinds, with the restrictors of memory from MPI_Alloc_mem and windows.
 constexpr std::string_view kinds[] = {"mpi", "mpi:alloc_mem", "mpi:win_allocate", "mpi:win_allocate_shared",
                                       "system"};
 

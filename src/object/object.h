@@ -1,4 +1,4 @@
-// The header that every MPI object begins with, and the type-stable pools that objects live in.
+// The header with which every MPI object begins, and the type-stable pools in which objects live.
 //
 // Invariants:
 //   references >= 1            while the object lives
@@ -37,9 +37,9 @@ T* keep(T* object) {
   return object;
 }
 
-/// Objects that a pool resets instead of destroying and constructing them: for those that come and go
-/// with every message. A pool constructs a chunk of them at once. The caller releases what an object owns
-/// before it destroys it.
+/// Objects that a pool resets instead of destroying and reconstructing them: for those made and freed with
+/// every message. A pool constructs a chunk of them at once. The caller releases what an object owns before
+/// it destroys the object.
 template <class T>
 concept Recycled = requires(T& object) { object.reset(); };
 
@@ -51,7 +51,7 @@ class Pool {
   static constexpr std::size_t chunk_count = 1u << (HandleLayout<object_kind>::index_bits - chunk_bits);
   struct Entry {
     Entry* next_free;
-    HandleBits handle; ///< the object's; in a free entry the next one's
+    HandleBits handle; ///< the object's; in a free entry, the next object's
     bool live;
     alignas(T) std::byte storage[sizeof(T)];
     T* object() { return reinterpret_cast<T*>(storage); }
@@ -61,8 +61,8 @@ class Pool {
   }
 
 public:
-  /// A new object with one reference; nullptr when memory or handles are used up. Inline at each call, so
-  /// that another caller does not make a small receive, which makes a request, more expensive.
+  /// Makes an object with one reference; nullptr if memory or handles are exhausted. Inlined at each call, so
+  /// that other callers do not make a small receive, which makes a request, more expensive.
   template <class... A>
   [[gnu::always_inline]] T* make(A&&... arguments) {
     if (free_ == nullptr && !grow()) [[unlikely]]
@@ -104,11 +104,11 @@ public:
     --live_;
   }
 
-  /// Makes the handle stale at once while owners inside the library keep the object: find() accepts no
+  /// Invalidates the handle at once, although owners inside the library keep the object: find() accepts no
   /// handle whose top bit is set.
   static void retire(T* object) { object->handle |= retired_bit; }
 
-  /// The number of live objects, for the leak report at finalize.
+  /// The number of live objects, for the leak report at finalisation.
   std::size_t live() const { return live_; }
 
   /// Calls visit(T&) for each live object.
@@ -148,8 +148,8 @@ private:
   Entry* free_ = nullptr;
 };
 
-/// Storage that is built at compile time and never destroyed: MPI may be called until the process is gone,
-/// also from the destructors of static objects.
+/// Storage that is built at compile time and never destroyed: MPI may be called until the process ends, even
+/// from the destructors of static objects.
 template <class T>
 union Immortal {
   constexpr Immortal() : value() {}

@@ -9,21 +9,22 @@
 
 namespace near::object {
 
-/// What rma keeps of a window.
+/// What rma stores about a window.
 struct WindowExtension {
   virtual ~WindowExtension() = default;
 };
 
 struct Window : Object {
-  Communicator* communicator = nullptr;  ///< one of its own, on the processes that made it; owned
+  Communicator* communicator = nullptr;  ///< its own, on the processes that made the window; owned
   ErrorHandler* error_handler = nullptr; ///< owned reference
   AttributeSet attributes;
   std::string name;
   Info* info = nullptr; ///< hints in force; owned, may be null
-  // This process's part, as the predefined attributes tell it: two of them are addresses of these.
+  // This process's part, as reported by the predefined attributes: two
+  // of them are addresses of these members.
   void* base = nullptr;
   MPI_Aint size = 0;
-  int unit = 1; ///< of displacements, in bytes; 0 if it does not fit an int (MPI_Win_create_c)
+  int unit = 1; ///< of displacements, in bytes; 0 if it does not fit in an int (MPI_Win_create_c)
   int flavor = 0;
   int model = MPI_WIN_UNIFIED;
   std::unique_ptr<WindowExtension> extension;
@@ -32,8 +33,8 @@ struct Window : Object {
 Pool<Window, Kind::window>& windows();
 /// Returns the live window with this handle; nullptr for MPI_WIN_NULL and any other value.
 Window* find_window(MPI_Win handle);
-/// Makes a window on `communicator`, whose reference it takes over, even if it fails: nullptr when memory
-/// or handles are used up.
+/// Makes a window on `communicator`, whose reference it takes over, even on failure; returns nullptr if
+/// memory or handles are exhausted.
 Window* make_window(Communicator* communicator);
 /// Destroys the window. The caller has deleted its attributes.
 void destroy(Window* window);
