@@ -14,7 +14,7 @@
 namespace near::os {
 namespace {
 constexpr unsigned word_bits = 64;
-constexpr unsigned most_cpus = 1u << 20; // guards against typing errors that would need terabytes
+constexpr unsigned most_cpus = 1u << 20; // guards against typos that would need terabytes
 } // namespace
 
 void CpuSet::add(unsigned cpu) {
@@ -136,7 +136,7 @@ Result affinity_of(std::int32_t tid, CpuSet& cpus) {
 }
 
 int read_affinity(std::int32_t tid, CpuSet& cpus) {
-  // The kernel refuses a mask that is shorter than its own, and does not say how long that is.
+  // The kernel refuses a mask that is shorter than its own, and does not report the length of its own.
   for (std::size_t words = 16; words <= most_cpus / word_bits; words *= 2) {
     std::vector<std::uint64_t> mask(words);
     long got = syscall(SYS_sched_getaffinity, tid, words * sizeof(std::uint64_t), mask.data());

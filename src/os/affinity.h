@@ -1,4 +1,4 @@
-// The processors that a process may run on, and the node that its private memory comes from.
+// The processors on which a process may run, and the node from which its private memory comes.
 #pragma once
 
 #include "base/result.h"
@@ -39,20 +39,21 @@ private:
 /// Parses a set such as "0-3,8"; "" is the empty set. Fails with Code::invalid if the text is anything else.
 Result parse_cpus(std::string_view text, CpuSet& cpus);
 
-/// Gets the time for which these processors together have been idle, or taken by a hypervisor, since boot: in nanoseconds, with a resolution
-/// of 10 ms for each of them. It may go back by that much. Returns false if the kernel does not report all of these processors.
+/// Gets the time since boot for which these processors together have been idle or taken by
+/// a hypervisor, in nanoseconds, with a resolution of 10 ms for each of them. It may go
+/// back by that much. Returns false if the kernel does not report all of these processors.
 bool idle_time(const CpuSet& cpus, std::uint64_t& idle_ns);
 
-/// Gets the processors that thread `tid` may run on; 0 is the calling thread.
+/// Gets the processors on which thread `tid` may run; 0 is the calling thread.
 Result affinity_of(std::int32_t tid, CpuSet& cpus);
-/// The same without a failure text. Returns errno, or 0.
+/// Like affinity_of(), without a failure text. Returns errno, or 0.
 int read_affinity(std::int32_t tid, CpuSet& cpus);
 /// Binds the calling thread to these processors.
 Result bind_this_thread(const CpuSet& cpus);
-/// Makes the kernel take the calling thread's private memory from the node that the thread runs on when it
+/// Makes the kernel allocate the calling thread's private memory on the node where the thread runs when it
 /// first touches it.
 Result prefer_local_memory();
-/// Whether the memory of the calling thread follows a policy that someone has set, for instance with numactl.
+/// Whether a memory policy is set for the calling thread, for instance by numactl.
 bool has_memory_policy();
 
 } // namespace near::os

@@ -6,16 +6,16 @@
 
 namespace near::os {
 
-/// Their numbers of nanoseconds.
+/// Their lengths in nanoseconds.
 inline constexpr std::uint64_t millisecond_ns = 1'000'000, second_ns = 1'000'000'000;
 
 /// CLOCK_MONOTONIC in nanoseconds.
 std::uint64_t monotonic_ns();
 
-/// The processor time that all threads of process `pid` have used, in nanoseconds; 0 if it has ended, or is in another namespace.
+/// The processor time used by all threads of process `pid`, in nanoseconds; 0 if the process has ended, or is in another namespace.
 std::uint64_t process_cpu_ns(std::int32_t pid);
 
-/// The local time of day, as "2026-11-22 07:59:30.123".
+/// The local time, as "2026-11-22 07:59:30.123".
 std::string time_text();
 
 } // namespace near::os

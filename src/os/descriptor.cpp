@@ -33,14 +33,14 @@ Transfer read_some(int descriptor, char* buffer, std::size_t capacity, std::size
 
 namespace {
 
-/// Lets `once(data, bytes)` write until nothing is left.
+/// Calls `once(data, bytes)`, which writes, until nothing is left.
 template <class Once>
 Result write_until_done(int descriptor, const char* data, std::size_t bytes, Once&& once) {
   while (bytes > 0) {
     ssize_t wrote = once(data, bytes);
     if (wrote < 0 && errno == EINTR) continue;
     if (wrote < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
-      // Another process shares the file description and made it non-blocking: wait as if it had not.
+      // Another process that shares the file description has made it non-blocking; wait as if it had not.
       pollfd ready{descriptor, POLLOUT, 0};
       poll(&ready, 1, -1);
       continue;
@@ -67,7 +67,7 @@ Result send_all(int descriptor, const char* data, std::size_t bytes) {
   });
 }
 
-// Not F_OFD_SETLKW: the processes of a job inherit one open file description.
+// Not F_OFD_SETLKW, since the processes of a job inherit one open file description.
 FileLock::FileLock(int descriptor) : descriptor_(descriptor) {
   struct flock wanted{};
   wanted.l_type = F_WRLCK;

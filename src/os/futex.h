@@ -10,8 +10,8 @@ namespace near::os {
 /// Sleeps while *word == expected, for at most `timeout_ns`. Returns after a wake, a change of the word, a
 /// signal or the timeout; the caller must check its condition in every case.
 void futex_wait(std::uint32_t* word, std::uint32_t expected, std::uint64_t timeout_ns);
-/// As long as it lives, sleeps of this thread end when their time is over. Otherwise the kernel may let them last 50 us longer, so
-/// that it wakes several threads at a time.
+/// While this object lives, sleeps of this thread end when their time is over. Otherwise the kernel may extend them by 50 us, to
+/// wake several threads at a time.
 class PunctualSleep {
 public:
   PunctualSleep();
@@ -33,7 +33,7 @@ void barrier_all_registered();
 
 /// Lets another runnable thread use this processor.
 void yield();
-/// The processor that this thread runs on now; -1: unknown.
+/// The processor on which this thread is running; -1 if unknown.
 int current_processor();
 
 } // namespace near::os

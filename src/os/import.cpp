@@ -20,19 +20,19 @@ constexpr std::uint32_t import_types[] = {R_AARCH64_JUMP_SLOT, R_AARCH64_GLOB_DA
 constexpr std::uint32_t import_types[] = {0};
 #endif
 
-/// What the dynamic section of a library says of its imports.
+/// What a library's dynamic section says about its imports.
 struct Imports {
   const ElfW(Sym) * symbols = nullptr;
   const char* names = nullptr;
   const ElfW(Rela) * tables[2] =
-      {}; ///< of functions called by the procedure linkage table, and of all others
+      {}; ///< of functions called through the procedure linkage table, and of all others
   std::size_t bytes[2] = {};
 };
 
 Imports imports_of(const link_map& library) {
   Imports found;
   for (const ElfW(Dyn)* each = library.l_ld; each->d_tag != DT_NULL; ++each) {
-    // The loader of the C library has added the library's address to these values.
+    // The C library's loader has added the library's address to these values.
     const auto* at = reinterpret_cast<const std::byte*>(each->d_un.d_ptr);
     switch (each->d_tag) {
     case DT_SYMTAB: found.symbols = reinterpret_cast<const ElfW(Sym)*>(at); break;
@@ -66,8 +66,8 @@ void** place_of(const link_map& library, const char* name) {
   return nullptr;
 }
 
-/// Whether the loader makes this place read-only once it has resolved what the library imports. It does if the library asks for that
-/// and resolves nothing later; otherwise the place must remain writable.
+/// Whether the loader makes this memory read-only once it has resolved what the library imports. It does if the library asks for
+/// that and resolves nothing later; otherwise the memory must remain writable.
 struct Protection {
   std::uintptr_t base, offset;
   bool found = false;
@@ -85,7 +85,7 @@ struct Protection {
   }
 };
 
-/// Sets the access to the page of this place.
+/// Sets the access to the page that contains `place`.
 bool allow(void** place, int access) {
   const std::uintptr_t page = page_size();
   return mprotect(reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / page * page), page,
@@ -97,7 +97,7 @@ bool allow(void** place, int access) {
 void ReplacedImport::replace(void* library, const char* name, void* replacement) {
   link_map* map = nullptr;
   if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0) return;
-#ifdef __GLIBC__ // other C libraries leave the addresses in the dynamic section as they are in the file
+#ifdef __GLIBC__ // other C libraries leave the file's addresses in the dynamic section
   place_ = place_of(*map, name);
 #endif
   if (place_ == nullptr) return;

@@ -59,11 +59,11 @@ void unlock(int file, off_t begin, off_t bytes) {
   fcntl(file, F_OFD_SETLK, &given);
 }
 
-/// The first row from `row` on that another process holds; most_rows if there is none.
+/// The first row at or after `row` that another process holds; most_rows if there is none.
 off_t next_held(int file, off_t row) {
   constexpr off_t bytes = sizeof(Row);
   off_t found = most_rows;
-  // The kernel reports any of the locks in the range, not the first one, so the rows before it are asked for
+  // The kernel reports any of the locks in the range, not the first one, so the rows before it are queried
   // again.
   while (row < found) {
     auto asked = range(F_WRLCK, row * bytes, (found - row) * bytes);
@@ -78,7 +78,7 @@ std::uint64_t process_space() {
   return stat("/proc/self/ns/pid", &status) == 0 ? status.st_ino : 0;
 }
 
-/// Whether this user has a number of its own. In a user namespace all users without a mapping share one
+/// Whether this user has a user number of its own. In a user namespace all users without a mapping share one
 /// number, so a file with that owner may belong to any of them.
 bool is_known(uid_t user) {
   uid_t unknown = 65534;
@@ -92,7 +92,7 @@ bool is_known(uid_t user) {
 }
 
 /// Opens a file or folder that belongs to this user and is closed to group and others. Fails with
-/// Code::refused if it belongs to another user. Messages call it `shown`.
+/// Code::refused if it belongs to another user. `shown` is its name in messages.
 Result open_own(int folder, const std::string& path, const std::string& shown, int flags, mode_t kind,
                 int& opened) {
   const uid_t user = geteuid();
@@ -129,14 +129,14 @@ Result open_folder(const LeaseFolder& folder, int& opened) {
   return open_own(AT_FDCWD, folder.path, folder.path, O_RDONLY | O_DIRECTORY, S_IFDIR, opened);
 }
 
-/// Whether the open file still has its name: the last job to end may have removed it.
+/// Whether the open file still has its name; the last job to end may have removed it.
 bool is_there(int folder, int file) {
   struct stat opened{}, named{};
   return fstat(file, &opened) == 0 && fstatat(folder, file_name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
          opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
 }
 
-/// A network file system may refuse to say anything about a folder that has been removed.
+/// Whether a folder has been removed. A network file system may refuse to say anything about such a folder.
 bool is_removed(int folder) {
   struct stat status{};
   return fstat(folder, &status) != 0 || status.st_nlink == 0;
@@ -157,8 +157,9 @@ Result wait_to_plan(int file, const std::string& shown, bool& alone) {
   return {};
 }
 
-/// Closes both; before that, removes the file if there is no lease in it, and the folder if it was created
-/// for it. Removes nothing while another process plans, since that would continue with a file without a name.
+/// Closes both. Before that, removes the file if it contains no lease, and the
+/// folder if it was created for the file. Removes nothing while another process
+/// plans, since that process would continue with a file without a name.
 void leave(int& folder, int& file, const std::string& made) {
   bool last = file >= 0 && lock(file, planning_byte, 1) && next_held(file, 0) == most_rows;
   bool removed = last && is_there(folder, file) && unlinkat(folder, file_name, 0) == 0;
@@ -194,8 +195,8 @@ std::vector<LeaseFolder> lease_folders() {
   return folders;
 }
 
-/// Opens the folder and the file in it, and waits to plan. `again` is true if that has failed because another
-/// job has removed what was opened.
+/// Opens the folder and the file in it, and waits to plan. `again` is true if this failed because another job
+/// has removed what was opened.
 Result LeasePlanning::open(const LeaseFolder& folder, bool& again) {
   again = false;
   NEAR_TRY(open_folder(folder, folder_));
@@ -223,7 +224,7 @@ LeasePlanning::LeasePlanning(const std::vector<LeaseFolder>& folders) {
   }
   for (const auto& folder : folders) {
     made_ = folder.is_made ? folder.path : "";
-    // Another job may remove what we have opened until we hold the lock; try again then.
+    // Until we hold the lock, another job may remove what we have opened; then we try again.
     constexpr int attempts = 10;
     bool again = true;
     for (int attempt = 0; again && attempt < attempts; ++attempt) {

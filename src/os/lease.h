@@ -18,12 +18,12 @@
 //
 // The last job to end removes the file. If there is no such folder, there are no leases.
 //
-// A home may be a network file system that many machines share. The boot id in the name makes sure that all
-// jobs that use one file run on one kernel, which is what leases need: the processors are those of that
-// machine, and whatever the file system does between machines, one kernel gives all its processes the same
+// A home may be on a network file system that many machines share. The boot id in the name makes sure that
+// all jobs that use one file run on one kernel, which is what leases need. The processors are those of that
+// machine; and whatever the file system does between machines, one kernel gives all its processes the same
 // view of a file's bytes, names and locks. If it passes locks on to a server, they hold there too; if it
-// keeps them to itself (nolock, localflock), no other machine would have asked for them. Where locks are
-// refused (a server without a lock service), the next folder is used.
+// keeps them to itself (nolock, localflock), no other machine would have asked for them. If locks are refused
+// (a server without a lock service), the next folder is used.
 #pragma once
 
 #include "base/result.h"
@@ -42,17 +42,17 @@ struct Lease {
   CpuSet cpus;
 };
 
-/// A folder in which the leases of a user may be.
+/// A folder that may contain the leases of a user.
 struct LeaseFolder {
   std::string path;
   bool is_made = false;        ///< LeasePlanning creates it if it is missing; the last job to end removes it
-  bool parent_is_made = false; ///< the folder that it is in is created too, and stays
+  bool parent_is_made = false; ///< its parent is created too, and stays
 };
 
-/// The folders in which the leases of this user may be, in the order of preference.
+/// The folders that may contain this user's leases, in order of preference.
 std::vector<LeaseFolder> lease_folders();
 
-/// While it exists, no other process of this user plans, so that processors that are found free are still
+/// While this object exists, no other process of this user plans, so processors that are found free are still
 /// free when they are taken. Waits for another planner for at most a second, then continues without
 /// exclusion.
 class LeasePlanning {
@@ -65,11 +65,11 @@ public:
 
   /// Why there are no leases; "" if there are.
   const std::string& problem() const { return problem_; }
-  /// A problem that others cause and that the user should know of, and what to do about it: another user
-  /// owns the last folder or the file in it, or another process of this user does not stop planning, so that
-  /// two may plan at once. "" if there is none.
+  /// A problem caused by others that the user should know about, and what to do about it: another user owns
+  /// the last folder or the file in it, or another process of this user does not stop planning, so that two
+  /// may plan at once. "" if there is none.
   const std::string& intrusion() const { return intrusion_; }
-  /// The leases of the user's other jobs; not of a job that this process belongs to.
+  /// The leases of the user's other jobs, except any job to which this process belongs.
   std::vector<Lease> others() const;
   /// Holds these processors until end_lease(), or until this process and the children that share its open
   /// file have ended (exec closes it). If this fails, the processors are not held; no error is reported.

@@ -1,11 +1,11 @@
-// Functions of libraries that are loaded while a program runs.
+// Functions of libraries that are loaded at run time.
 #pragma once
 
 #include <dlfcn.h>
 
 namespace near::os {
 
-/// Finds a function of a library that dlopen() has loaded. Returns false, and dlerror() says why, if there is none of this name.
+/// Finds a function of a library loaded by dlopen(). Returns false if there is none of this name; dlerror() then says why.
 template <class Function>
 bool find_function(void* library, const char* name, Function& function) {
   function = reinterpret_cast<Function>(dlsym(library, name));

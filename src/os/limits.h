@@ -26,7 +26,7 @@ struct CpuLimit {
   std::string group;
 };
 
-/// The limits of this process, the nearest group first. Groups without a limit are left out.
+/// The limits of this process, from the nearest group outwards. Groups without a limit are omitted.
 struct Limits {
   std::vector<MemoryLimit> memory;
   std::vector<CpuLimit> cpu;
@@ -36,18 +36,17 @@ struct Limits {
   const MemoryLimit* least_memory() const;
 };
 
-/// Reads the limits of this process. `root` is put before all paths: "" for the real machine; in tests, a
+/// Reads the limits of this process. `root` is prefixed to all paths: "" for the real machine; in tests, a
 /// folder with proc/self/cgroup, proc/self/mountinfo and the groups' files. A value that cannot be read
 /// counts as unlimited.
 Limits read_limits(const std::string& root = {});
 
 /// Whether `bytes` more bytes fit into the limits of all enclosing control groups and into the machine's free
-/// memory. Fails with Code::no_memory and names the limit. To be called before memory is used, because the
+/// memory. Fails with Code::no_memory and names the limit. Call this before memory is used, because the
 /// kernel kills a process that exceeds a group's limit.
 Result check_memory(std::uint64_t bytes, const std::string& root = {});
 
-/// How many processes the kernel has killed because memory ran out. If a count has grown, it explains a
-/// SIGKILL.
+/// How many processes the kernel has killed because memory ran out. An increase explains a SIGKILL.
 struct MemoryKills {
   std::uint64_t group = 0;   ///< in this process's control groups, because of their limit
   std::uint64_t machine = 0; ///< anywhere on the machine

@@ -314,7 +314,7 @@ Result require_node(void* base, std::size_t bytes, int node) {
   return set_policy(base, bytes, MPOL_BIND, node);
 }
 
-// A kernel without huge pages refuses the advice, which does no harm.
+// A kernel without huge pages refuses the advice, which is harmless.
 void advise_huge_pages(void* base, std::size_t bytes, HugePages advice) {
   (void)madvise(base, bytes, advice == HugePages::wanted ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
 }

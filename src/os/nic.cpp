@@ -10,7 +10,7 @@
 namespace near::os {
 namespace {
 
-/// A bond of VLANs of bonds; an interface that contains itself does not exist.
+/// Enough for a bond of VLANs of bonds. No interface contains itself.
 constexpr int most_levels = 4;
 
 /// The number in a file of /sys; -1 if there is none.
@@ -20,14 +20,14 @@ int number_or_none(const std::string& path) {
   return number;
 }
 
-/// The node of the device of an interface, or of the device that carries it: a virtual machine's NIC (virtio) is a part of a PCI
-/// device, which alone has a node.
+/// The node of the device of an interface, or of the device that carries it: a virtual machine's NIC (virtio) is part of a PCI
+/// device, and only that has a node.
 int node_of_device(const std::string& folder) {
   const int node = number_or_none(folder + "/numa_node");
   return node >= 0 ? node : number_or_none(folder + "/../numa_node");
 }
 
-/// The interfaces of which this one consists: the kernel has a link "lower_eth0" for each.
+/// The interfaces that make up this one: the kernel has a link "lower_eth0" for each.
 std::vector<std::string> lower_interfaces(const std::string& folder) {
   constexpr std::string_view prefix = "lower_";
   std::vector<std::string> found;
@@ -64,7 +64,7 @@ int node_of_nic(std::string_view name, const std::string& root) {
 unsigned distance_to_node(int node, const CpuSet& cpus, const std::string& root) {
   std::vector<Node> nodes;
   if (node < 0 || !read_nodes(nodes, root).ok() || nodes.size() < 2) return 0;
-  // A distance to each online node, in the order of their numbers.
+  // The row holds a distance to each online node, in the order of their numbers.
   const std::string row = read_file(base::format("{}/sys/devices/system/node/node{}/distance", root, node));
   const auto distances = words_of(row);
   if (distances.size() != nodes.size()) return 0;

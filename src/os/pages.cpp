@@ -57,7 +57,7 @@ struct ScanArguments {
 constexpr unsigned long scan_request = _IOWR('f', 16, ScanArguments);
 constexpr std::uint64_t scan_present = 1u << 3, scan_swapped = 1u << 4;
 
-// Reading costs 8 bytes a page, present or not. In ranges up to small_range it is not worth skipping holes;
+// Reading costs 8 bytes per page, present or not. In ranges up to small_range it is not worth skipping holes;
 // ranges above too_large are not read without skipping.
 constexpr std::uint64_t small_range = 16u << 20, too_large = 1ull << 40;
 

@@ -17,12 +17,12 @@ struct Run {
   std::size_t bytes;
 };
 
-/// Lets descendants of `pid` access this process's memory where Yama restricts that to ancestors. Does
-/// nothing on a kernel without Yama, which has no such restriction.
+/// Lets descendants of `pid` access this process's memory where Yama restricts access to ancestors. Has no
+/// effect on a kernel without Yama, which has no such restriction.
 void admit_descendants_of(std::int32_t pid);
 
-/// Whether other processes can read this process's memory there, as far as the first and the last of `bytes` bytes tell: the
-/// kernel reads neither memory of devices for another process nor what is not mapped.
+/// Whether other processes can read this process's memory there, judging by the first and the last of `bytes` bytes: the
+/// kernel reads neither device memory nor unmapped memory for another process.
 bool is_readable_by_peers(const void* address, std::size_t bytes);
 
 /// Copies consecutive bytes of process `pid`, from `address` on, into the runs. `copied` is less than

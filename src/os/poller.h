@@ -1,4 +1,4 @@
-// Waiting for any of several descriptors, and a bell by which other threads wake the waiting one.
+// Waiting for any of several descriptors, and a bell by which other threads wake the waiting thread.
 #pragma once
 
 #include "base/result.h"

@@ -20,7 +20,7 @@
 namespace near::os {
 namespace {
 
-// The step at which the child failed, sent as is through a pipe that exec closes.
+// The step at which the child failed. Sent as it is through a pipe that exec closes.
 enum class Step : int { none = 0, group, parent, descriptors, affinity, directory, execute };
 struct Failure {
   Step step = Step::none;
@@ -67,7 +67,7 @@ std::vector<char*> pointers(const std::vector<std::string>& texts) {
   _exit(127);
 }
 
-// Duplicates a descriptor above the standard ones, so that moving one of these to its place cannot overwrite
+// Duplicates a descriptor above the standard ones, so that moving one of these into position cannot overwrite
 // another.
 int lift(int descriptor) { return fcntl(descriptor, F_DUPFD_CLOEXEC, 3); }
 
@@ -96,7 +96,7 @@ void restore_signals() {
       syscall(SYS_sched_setaffinity, 0, launch.cpus.words().size() * sizeof(std::uint64_t),
               launch.cpus.words().data()) < 0)
     give_up(report, Step::affinity);
-  // Some containers forbid it. The kernel's default is nearly the same, so continue.
+  // Some containers forbid this. The kernel's default is nearly the same, so continue.
   if (launch.local_memory) syscall(SYS_set_mempolicy, MPOL_LOCAL, nullptr, 0);
   if (!launch.directory.empty() && chdir(launch.directory.c_str()) != 0) give_up(report, Step::directory);
 

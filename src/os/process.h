@@ -1,7 +1,7 @@
-// Processes: starting one with its settings, watching it, ending it with all of its descendants.
+// Processes: starting one with its settings, watching it, and ending it with all of its descendants.
 //
-// All functions are for one machine and one parent. A process handle is a pidfd, so that a number that the
-// kernel has reused is never signalled by mistake where there is a handle.
+// All functions are for one machine and one parent. A process handle is a pidfd; where one is used, a number
+// that the kernel has reused is never signalled by mistake.
 #pragma once
 
 #include "base/result.h"
@@ -23,9 +23,9 @@ using Pid = std::int32_t;
 struct Ending {
   Pid pid = 0;
   int raw = 0;            ///< the status from waitpid(2)
-  bool by_signal() const; ///< otherwise it has exited
+  bool by_signal() const; ///< otherwise it has exited with a status
   int signal() const;     ///< valid if by_signal()
-  int status() const;     ///< as a shell shows it: the exit status, or 128 + signal
+  int status() const;     ///< as shown by a shell: the exit status, or 128 + signal
 };
 
 /// A process to start. All decisions are made before fork; the child only makes system calls.
@@ -45,10 +45,10 @@ struct Launch {
 /// The file that start_process would execute for this program in this directory; "" if there is none.
 std::string program_file(const std::string& program, const std::string& directory);
 
-/// Runs `work` in a child with limited processor time, in seconds (less if this process's own limit is
-/// lower), and with standard error redirected to /dev/null. For code that may crash, loop or wait on untrusted
-/// input: SIGALRM ends the child after somewhat more than `seconds`, whether it uses the processor or not. `ending` is the
-/// end of the child, with status 0 if `work` has returned.
+/// Runs `work` in a child with limited processor time, in seconds (less if this process's own limit is lower), and with
+/// standard error redirected to /dev/null. For code that may crash, loop or wait on untrusted input: SIGALRM ends the
+/// child after somewhat more than `seconds`, whether it uses the processor or not. `ending` is how the child ended, with
+/// status 0 if `work` has returned.
 Result try_in_child(const std::function<void()>& work, unsigned seconds, Ending& ending);
 
 /// Forks, applies the settings and executes the program. The child gets SIGKILL when the calling thread ends.
@@ -74,14 +74,14 @@ Result lead_own_group();
 /// Gets a descriptor that becomes readable when process `pid` has ended. Close-on-exec.
 Result watch_process(Pid pid, int& descriptor);
 
-/// Gets how `pid`, which `watch` watches, has ended, while its parent has not reaped it. Returns false if the
-/// parent has, or if /proc does not tell.
+/// Gets how `pid`, which `watch` watches, has ended, as long as its parent has not reaped it. Returns false
+/// if the parent has, or if /proc does not say.
 bool ending_of(Pid pid, int watch, Ending& ending);
 
-/// Reaps an ended child without waiting. Returns false if there is none; `none_left` says that there are no
+/// Reaps an ended child without waiting. Returns false if there is none; `none_left` is set if there are no
 /// children at all.
 bool reap(Ending& ending, bool& none_left);
-/// Reaps this child, without waiting, and no other one. Returns false if it has not ended.
+/// Reaps only this child, without waiting. Returns false if it has not ended.
 bool reap_child(Pid pid, Ending& ending);
 
 /// Whether /proc is mounted and shows this process's namespace. If not, descendants cannot be found.
@@ -91,16 +91,17 @@ std::vector<Pid> descendants_of(Pid root);
 /// The living descendant of `root` whose number is `number` in its own process namespace, which may differ
 /// from its number here; 0 if there is none.
 Pid find_descendant(Pid root, Pid number);
-/// Whether the environment that `pid` was started with contains all these "NAME=value". Returns false for a
+/// Whether the environment with which `pid` was started contains all these "NAME=value". Returns false for a
 /// process that may not be inspected.
 bool started_with(Pid pid, std::span<const std::string> variables);
 /// Whether `pid` is `root` or descends from it.
 bool descends_from(Pid pid, Pid root);
-/// Sends `signal` to every descendant of this process; returns their number. If processes are not listed,
-/// signals those of `known` that are children of this process, and their process groups. Before a signal that ends them,
-/// lowers the priority of these children: hundreds that compute would keep this process from the processors for seconds.
+/// Sends `signal` to every descendant of this process; returns their number. If processes are not listed, signals those
+/// of `known` that are children of this process, and their process groups. If the signal ends them, first lowers the
+/// priority of these children: hundreds of computing processes would keep this one from the processors for seconds.
 std::size_t signal_descendants(int signal, std::span<const Pid> known);
-/// The same for a signal that asks them to end: those that ignore it get SIGTERM instead, and priorities stay as they are.
+/// Like signal_descendants(), for a signal that asks processes to end:
+/// those that ignore it get SIGTERM instead, and priorities are unchanged.
 std::size_t ask_descendants(int signal, std::span<const Pid> known);
 
 /// Asks the launcher `pid` to check the rank table (boot/boot.h), by a signal that other programs ignore.
@@ -108,26 +109,26 @@ void send_notice_signal(Pid pid);
 
 /// The processes of this user in /proc.
 std::vector<Pid> own_processes();
-/// The arguments that the process was started with, separated by spaces; "" if they may not be read.
+/// The arguments with which the process was started, separated by spaces; "" if they may not be read.
 std::string arguments_of(Pid pid);
 
-/// The entries NAME=value of the environment that the process was started with; empty if they may not be
+/// The entries NAME=value of the environment with which the process was started; empty if they may not be
 /// read.
 std::vector<std::string> environment_of(Pid pid);
-/// The files that the process has mapped, including its program and libraries, each once; empty if they may
-/// not be read.
+/// The files that the process has mapped, including its program and libraries, each listed once; empty if
+/// they may not be read.
 std::vector<std::string> mapped_files(Pid pid);
 
 /// The name of the program that the process executes, without its folder; "" if the process is gone.
 std::string name_of(Pid pid);
 
-/// Identifies this start of this machine's kernel; "" if the system does not tell.
+/// Identifies this boot of the machine's kernel; "" if the system does not report it.
 std::string boot_id();
-/// Two processes that get the same text, which is not "", mean the same process by a number: they are in one namespace of process
-/// numbers on one machine.
+/// Two processes that get the same text, other than "", share one namespace of process numbers on one machine, so that a number
+/// means the same process to both.
 std::string number_space();
 
-/// The node name from uname(2), not looked up in the network.
+/// The node name from uname(2); it is not looked up in the network.
 std::string machine_name();
 
 } // namespace near::os

@@ -52,7 +52,7 @@ void for_each_process(Act&& act) {
 
 bool ending_of(Pid pid, int watch, Ending& ending) {
   auto text = read_file("/proc/" + std::to_string(pid) + "/stat");
-  // Checked after reading: if `watch` still reaches the process, the number was its own all the time.
+  // Checked after reading: if `watch` still reaches the process, the number was the process's own all along.
   if (syscall(SYS_pidfd_send_signal, watch, 0, nullptr, 0) != 0) return false;
   auto name_end = text.rfind(')');
   if (name_end == std::string::npos || name_end + 2 >= text.size() || text[name_end + 2] != 'Z') return false;
@@ -137,8 +137,8 @@ Pid find_descendant(Pid root, Pid number) {
 
 namespace {
 
-/// During an exec a process has no environment for a moment, which lasts as long as others keep it from its processor. Processes that
-/// have ended, and threads of the kernel, never have one, nor a program.
+/// During an exec a process briefly has no environment, for as long as others keep it from its processor. Processes that have
+/// ended, and kernel threads, never have one, nor a program.
 std::string environment_text(Pid pid) {
   const std::string folder = "/proc/" + std::to_string(pid);
   constexpr timespec moment{0, 100'000};
@@ -180,7 +180,7 @@ bool processes_are_listed() {
 
 namespace {
 
-/// The number may belong to another process by now, unless it is still our child's.
+/// Whether the process is our child; otherwise the number may belong to another process by now.
 bool is_child(Pid pid) {
   siginfo_t unused{};
   return pid > 0 && waitid(P_PID, static_cast<id_t>(pid), &unused, WEXITED | WNOHANG | WNOWAIT) == 0;
@@ -192,7 +192,7 @@ std::vector<Pid> children_of(std::span<const Pid> known) {
   return children;
 }
 
-/// Whether the process ignores the signal, as what a shell has put into the background ignores SIGINT.
+/// Whether the process ignores the signal, as a shell's background processes ignore SIGINT.
 bool ignores(Pid pid, int number) {
   constexpr std::string_view name = "\nSigIgn:\t";
   const std::string status = read_file("/proc/" + std::to_string(pid) + "/status");

@@ -1,7 +1,7 @@
 // If libstdc++ was built on a machine with glibc 2.36 or later, its std::random_device needs arc4random. We
 // link libstdc++ statically and do not use std::random_device, but its archive member comes along with
-// std::string. The library would then not load with an older glibc, only because of this name. So the
-// function is defined here, hidden like all others.
+// std::string. This name alone would keep the library from loading with an older glibc. So the function is
+// defined here, hidden like all others.
 #include <cstddef>
 #include <sys/random.h>
 #include <sys/types.h>

@@ -1,4 +1,4 @@
-// Random bytes that nobody can guess.
+// Unpredictable random bytes.
 #pragma once
 
 #include "base/result.h"

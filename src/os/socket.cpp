@@ -40,7 +40,7 @@ int make_socket(const Address& address) {
   return socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/// Waits until a connection that was begun is there, or not; returns its error.
+/// Waits until a connection attempt has succeeded or failed; returns its error.
 int wait_for_connection(int descriptor, std::uint64_t timeout_ns) {
   const std::uint64_t until = monotonic_ns() + timeout_ns;
   for (;;) {
@@ -101,7 +101,7 @@ Result connect_to(std::span<const std::byte> address, std::uint16_t port, std::u
 }
 
 void probe_when_idle(int descriptor, int interval, int unanswered) {
-  // The last one holds while something has been sent that is not acknowledged: then the kernel does not ask.
+  // The last option applies while data that was sent is not yet acknowledged: then the kernel does not probe.
   const std::array<std::array<int, 3>, 5> options{
       {{IPPROTO_TCP, TCP_KEEPIDLE, interval},
        {IPPROTO_TCP, TCP_KEEPINTVL, interval},
