@@ -26,7 +26,7 @@ constexpr const char* rank_name = "NEAR_BOOT_RANK";
 constexpr const char* size_name = "NEAR_BOOT_SIZE";
 constexpr const char* application_name = "NEAR_BOOT_APPLICATION";
 constexpr const char* binding_name = "NEAR_BOOT_BINDING";
-// In jobs on several machines:
+// Only in jobs on several machines:
 constexpr const char* machine_name = "NEAR_BOOT_MACHINE"; // number:machines
 constexpr const char* ranks_name = "NEAR_BOOT_RANKS";     // of this machine: rank_list.h
 constexpr const char* table_name = "NEAR_BOOT_TABLE";     // descriptor
@@ -77,7 +77,7 @@ Result reach_segment(Start& start) {
       start.launcher, std::string(base::failure_text()));
 }
 
-/// What a process learns besides in a job on several machines.
+/// Reads what a process additionally learns in a job on several machines.
 Result read_machine(char** environment, Start& start) {
   const auto text = base::find_variable(environment, machine_name);
   if (!text) return {};

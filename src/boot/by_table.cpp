@@ -16,7 +16,7 @@ namespace near::boot {
 
 namespace {
 
-/// The only connection of this process, once it has been greeted.
+/// The only connection of this process, once established.
 Table* connection = nullptr;
 
 Table& table() { return *connection; }
@@ -31,13 +31,13 @@ Pmix& pmix() {
   return made;
 }
 
-/// PMI-1 first: launchers that speak it give each program the connection itself, and may run within a job of a PMIx launcher.
+/// PMI-1 first: launchers that speak it give each program its connection directly, and may run inside a job of a PMIx launcher.
 Table* find_table(char** environment) {
   if (Pmi::is_offered(environment)) return &pmi();
   return Pmix::is_offered(environment) ? &pmix() : nullptr;
 }
 
-/// The segment that this process has made for its machine. It keeps the descriptors, by which tools find the job.
+/// The segment that this process has made for its machine. It keeps the descriptors by which tools find the job.
 segment::Segment& made_segment() {
   static segment::Segment& made = *new segment::Segment;
   return made;
@@ -65,7 +65,7 @@ bool from_hex(std::string_view text, std::vector<std::byte>& bytes) {
   return true;
 }
 
-/// Reads numbers that are separated by colons, and nothing else.
+/// Reads numbers separated by colons; accepts nothing else.
 bool read_numbers(std::string_view text, std::span<std::uint64_t> numbers) {
   for (std::size_t i = 0; i < numbers.size(); ++i) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), numbers[i]);
@@ -78,7 +78,7 @@ bool read_numbers(std::string_view text, std::span<std::uint64_t> numbers) {
   return text.empty();
 }
 
-/// What mpiexec would write before it starts the processes of this machine.
+/// Writes what mpiexec would write before it starts the processes on this machine.
 void describe_processes(segment::Segment& segment, const Start& start) {
   for (std::uint32_t row = 0; row < start.here; ++row) {
     segment::RankEntry& entry = segment.entry(row);
@@ -93,7 +93,7 @@ void describe_processes(segment::Segment& segment, const Start& start) {
 
 Result make_segment(Start& start) {
   segment::Segment& segment = made_segment();
-  // Not those that this process may use: other launchers may have bound each rank to its own.
+  // Not only those that this process may use: other launchers may have bound each rank to its own.
   const auto processors = static_cast<std::uint32_t>(std::max(1l, sysconf(_SC_NPROCESSORS_ONLN)));
   NEAR_TRY(
       segment.create(start.here, start.here, processors, segment::bytes_by_knobs({start.here, processors})));
@@ -101,11 +101,11 @@ Result make_segment(Start& start) {
   start.segment_descriptor = segment.descriptor();
   NEAR_TRY(os::identify(start.segment_descriptor, start.segment));
   start.launcher = getpid();
-  segment.unmap(); // it is mapped again as in every process
+  segment.unmap(); // it is mapped again, as in every process
   return {};
 }
 
-/// Opens the segment that the first process of this machine has table().
+/// Opens the segment that the first process on this machine has published.
 Result open_segment(Start& start) {
   const std::uint32_t first = start.ranks.empty() ? 0 : start.ranks.front();
   std::string text;
@@ -169,7 +169,7 @@ Result start_by_table(char** environment, Start& start) {
   start.row = static_cast<std::uint32_t>(
       std::lower_bound(start.ranks.begin(), start.ranks.end(), start.rank) - start.ranks.begin());
   if (start.here == start.size)
-    start.ranks.clear(); // they are the rows
+    start.ranks.clear(); // they equal the rows
   else
     start.machine_of = machines;
   std::sort(machines.begin(), machines.end());
@@ -223,7 +223,7 @@ Result address_in_table(std::uint32_t rank, std::vector<std::byte>& address) {
 
 namespace {
 
-/// The fence of the end has begun, and is over.
+/// Whether the final fence has begun, and whether it is over.
 bool begun = false, over = false;
 
 } // namespace
@@ -238,12 +238,12 @@ bool all_leave_by_table() {
 void when_launcher_is_lost(void (*callback)()) { table().when_lost(callback); }
 
 void leave_table() {
-  // A launcher that waits for a process that has died answers nothing else, and may take a goodbye for a mistake.
+  // A launcher that waits for a process that has died answers nothing else, and may take a goodbye for an error.
   if (!begun || over) (void)table().finalize();
 }
 
 void abort_by_table(int status) {
-  // Hydra kills at once, and what it has not read of our output is lost.
+  // Hydra kills at once, and any output of ours that it has not read is lost.
   constexpr std::uint64_t until_read_ns = 100'000'000;
   (void)os::wait_until_readable({}, until_read_ns);
   table().abort(status);

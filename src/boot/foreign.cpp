@@ -24,7 +24,7 @@ struct Launcher {
   const char* name;
   const char* rank; ///< variable that every process of a job has
   const char* size; ///< variable with the number of processes; nullptr: there is none
-  /// Variable without which the process was started by a process of the job, which keeps its rank to itself (forget_start).
+  /// A variable that is missing if the process was started by a process of the job, which keeps its rank to itself (forget_start).
   const char* beside = nullptr;
 };
 

@@ -13,16 +13,16 @@ namespace {
 
 enum Kind : std::uint8_t { hello, lost, goodbye };
 
-/// Connections whose process has not shown the secret yet: more are turned away.
+/// The most connections whose process has not yet sent the secret; further ones are rejected.
 constexpr std::size_t most_unknown = 64;
 constexpr std::uint64_t ns_per_second = 1'000'000'000;
 
 } // namespace
 
-/// All that is ever said. The first one on a connection that this process has not made is a `hello`.
+/// Every message is one of these. The first one on a connection that this process has not made is a `hello`.
 struct Lifelines::Record {
   std::uint64_t secret = 0;
-  std::uint32_t machine = 0; ///< of the sender, or that is lost
+  std::uint32_t machine = 0; ///< the sender, or the lost machine
   std::uint8_t kind = hello;
   std::uint8_t silent = 0;
   std::array<char, 50> name{}; ///< of that machine; ends with a zero unless it is full
@@ -31,7 +31,7 @@ struct Lifelines::Record {
 struct Lifelines::Line {
   std::uint64_t key = 0;
   int descriptor = -1;
-  bool is_known = false; ///< that is, `machine` and `name` are
+  bool is_known = false; ///< whether `machine` and `name` are known
   std::uint32_t machine = 0;
   std::string name;
   std::array<std::byte, sizeof(Record)> received{};
@@ -76,7 +76,7 @@ void Lifelines::add(int descriptor, const Neighbour* to) {
     line.machine = to->machine;
     line.name = to->name;
   }
-  // Dead before the patience is over, so that there is time to end: after 4 of 5 seconds.
+  // Dead before the patience is over, to leave time for ending the job: after 4 of 5 seconds.
   const int patience = static_cast<int>(settings_.patience);
   const int unanswered = std::clamp(patience - 2, 1, 3);
   os::probe_when_idle(descriptor, std::max(1, (patience - 1) / (unanswered + 1)), unanswered);
@@ -128,7 +128,7 @@ void Lifelines::read(Line& line) {
   }
 }
 
-/// Returns false if the connection is of no use any more.
+/// Returns false if the connection is no longer of use.
 bool Lifelines::take(Line& line, const Record& record) {
   if (record.secret != settings_.secret) return false;
   const std::string name(record.name.data(), strnlen(record.name.data(), record.name.size()));
@@ -182,7 +182,7 @@ void Lifelines::end(Line& line) {
 }
 
 void Lifelines::leave() {
-  if (listener_ >= 0) accept(); // what the kernel has accepted must hear it, too
+  if (listener_ >= 0) accept(); // connections that the kernel has accepted must receive it, too
   for (const Line& line : lines_) send(line, make_record(goodbye));
   close_all();
 }

@@ -1,12 +1,13 @@
-// Connections between the machines of a job, by which each learns that another one is lost. One process of each machine, the
-// first, has them; its machine stands in a ring, and it connects to the next two.
+// Connections between the machines of a job, by which each learns that another one is lost. They belong to one process on
+// each machine, the first. The machines form a ring, and each connects to the next two.
 //
 //   m1 ---- m2 ---- m3 ---- m4 ---- (m1)
 //      \___________/   \___________/
 //
-// What answers is the kernel of the other machine, not the process: one that computes, or is stopped, is alive. A connection
-// ends without a goodbye if its process has died, or if nothing answers for some seconds. Whoever notices tells its own
-// neighbours, and they theirs. If any machine is lost, one that is not stands beside one that is, so somebody notices.
+// The kernel of the other machine answers, not the process: a process that computes, or is stopped,
+// is alive. A connection ends without a goodbye if its process has died, or if nothing answers for
+// some seconds. A machine that notices tells its own neighbours, and they tell theirs. If some
+// machines are lost, at least one of them has a neighbour that is not, so somebody notices.
 #pragma once
 
 #include "base/result.h"
@@ -29,9 +30,9 @@ namespace near::boot {
 
 using base::Result;
 
-/// Where the first process of another machine listens.
+/// The address at which the first process on another machine listens.
 struct Neighbour {
-  std::uint32_t machine = 0; ///< by the launcher's count
+  std::uint32_t machine = 0; ///< in the launcher's numbering
   std::string name;          ///< for people
   std::vector<std::byte> address;
   std::uint16_t port = 0;
@@ -42,7 +43,7 @@ struct Loss {
   std::uint32_t machine = 0;
   std::string name;
   bool silent = false;    ///< it does not answer; otherwise its first process has ended
-  bool first_hand = true; ///< it is the next one in the ring: this process is the first to say it
+  bool first_hand = true; ///< it is the next one in the ring, so this process is the first to report it
 };
 
 class Lifelines {
@@ -52,26 +53,26 @@ public:
   Lifelines& operator=(const Lifelines&) = delete;
   ~Lifelines();
 
-  /// Opens a port at the address of this machine.
+  /// Opens a port at this machine's address.
   Result listen(std::span<const std::byte> address);
   std::uint16_t port() const { return port_; }
 
   struct Settings {
-    std::uint64_t secret = 0; ///< of the job: what connects without it is turned away
+    std::uint64_t secret = 0; ///< of the job; connections without it are rejected
     std::uint32_t machine = 0;
     std::string name;
-    std::uint32_t patience = 5; ///< seconds
+    std::uint32_t patience = 5; ///< in seconds
     std::function<void(const Loss&)> on_loss;
   };
-  /// Begins to watch: `poller` reports keys from `first_key` on, which handle() takes.
+  /// Begins to watch: `poller` reports keys from `first_key` on, to be passed to handle().
   Result begin(os::Poller& poller, std::uint64_t first_key, Settings settings);
-  /// Connects to the first process of another machine, within the patience; first to that of the next one in the ring.
+  /// Connects to the first process on another machine, within the patience. Call it first for the next machine in the ring.
   Result connect(const Neighbour& to);
-  /// Returns false if the key is none of this object's.
+  /// Returns false if the key does not belong to this object.
   bool handle(std::uint64_t key);
   /// Says goodbye to all, and closes everything.
   void leave();
-  /// Closes everything without a word; in a child made by fork(), whose copies would keep the connections open.
+  /// Closes everything without a goodbye; in a child of fork(), whose copies would keep the connections open.
   void close_all();
 
 private:
@@ -93,11 +94,11 @@ private:
   int listener_ = -1;
   std::uint16_t port_ = 0;
   std::list<Line> lines_;
-  std::optional<std::uint32_t> nearest_;   ///< the machine that this one connects to first
+  std::optional<std::uint32_t> nearest_;   ///< the machine to which this one connects first
   std::vector<std::uint32_t> lost_, left_; ///< machines
 };
 
-/// The next two machines in the ring of `count`, the nearer one first: places in the order of the machines.
+/// The next two machines in the ring of `count`, the nearer one first: positions in the order of the machines.
 std::vector<std::uint32_t> next_in_ring(std::uint32_t place, std::uint32_t count);
 
 } // namespace near::boot

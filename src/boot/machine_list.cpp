@@ -8,7 +8,7 @@
 namespace near::boot {
 namespace {
 
-/// Ends a row after which others follow.
+/// Ends a row that others follow.
 constexpr char more = '+';
 
 } // namespace

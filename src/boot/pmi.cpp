@@ -37,7 +37,7 @@ std::string_view field_of(std::string_view line, std::string_view key) {
 
 namespace {
 
-/// Machines `first` and the `count` - 1 after it, with `each` ranks on every one of them.
+/// Machine `first` and the `count` - 1 machines after it, with `each` ranks on every one of them.
 struct Block {
   std::uint32_t first = 0, count = 1, each = 1;
 };
@@ -46,7 +46,7 @@ struct Block {
 class MappingReader {
 public:
   explicit MappingReader(std::string_view text) : rest_(text) {}
-  /// Reads the whole text. Returns false if it is something else.
+  /// Reads the whole text. Returns false if it is malformed.
   bool read(std::vector<Block>& blocks) {
     if (!skip("(vector")) return false;
     while (skip(",")) {

@@ -19,9 +19,9 @@ using pmix::Value;
 
 namespace {
 
-/// No status of libpmix: its errors are negative.
+/// Not a status of libpmix, whose errors are negative.
 constexpr int fence_runs = 1;
-/// A rank's text is there after a fence; the limit is for a launcher that has lost it, and would wait for it for ever.
+/// After a fence a rank's text is available. The limit is for a launcher that has lost it and would wait for it forever.
 constexpr int longest_get_s = 60;
 /// How long a launcher may take to answer PMIx_Abort.
 constexpr std::uint64_t longest_abort_ns = 500'000'000, abort_poll_ns = 5'000'000;
@@ -49,7 +49,7 @@ Info time_limit() {
   return directive(pmix::timeout_key, value);
 }
 
-/// While it lives, threads that this one starts get none of the process's signals.
+/// While this object lives, threads that this one starts get none of the process's signals.
 class WithoutSignals {
 public:
   WithoutSignals() {
@@ -103,7 +103,7 @@ Result Pmix::look_up(std::uint32_t rank, const char* key, const Info& directive,
 Result Pmix::number_of(std::uint32_t rank, const char* key, std::uint32_t& number) const {
   Owned value;
   NEAR_TRY(look_up(rank, key, known_here(), value));
-  // The standard's type is the first; Slurm gives the number of the application as the second.
+  // The standard's type is the first; Slurm gives the application number as the second.
   if (value->type != Type::uint32 && value->type != Type::integer)
     return base::fail(base::Code::invalid, "{} has the type {}, which is no number", key,
                       static_cast<unsigned>(value->type));
@@ -141,13 +141,13 @@ Result Pmix::connect(char** environment) {
                       std::string(base::failure_text()));
   if (rank_ >= size_)
     return base::fail(base::Code::invalid, "PMIX_RANK={} is outside a job of {} processes", rank_, size_);
-  // Not every launcher knows of several programs.
+  // Not every launcher supports several programs.
   if (!number_of(rank_, pmix::application_key, application_).ok()) application_ = 0;
   return {};
 }
 
 Result Pmix::find_machines(std::vector<std::uint32_t>& machine_of) {
-  // By name, since Slurm tells the numbers of machines to their own ranks only.
+  // By name, since Slurm reports the numbers of machines only to their own ranks.
   std::map<std::string, std::uint32_t> machines;
   machine_of.clear();
   for (std::uint32_t rank = 0; rank < size_; ++rank) {
@@ -199,7 +199,7 @@ Result Pmix::get(std::uint32_t rank, std::string_view key, std::string& value) {
 Result Pmix::finalize() { return check(library_->Finalize(nullptr, 0), "PMIx_Finalize"); }
 
 void Pmix::when_lost(void (*callback)()) {
-  static void (*tell)() = nullptr; // a handler gets nothing of ours
+  static void (*tell)() = nullptr; // a handler receives no argument of ours
   tell = callback;
   const auto handle = [](std::size_t, int, const Process*, Info*, std::size_t, Info*, std::size_t,
                          pmix::Answer answer, void* event) {
@@ -207,7 +207,7 @@ void Pmix::when_lost(void (*callback)()) {
     if (answer != nullptr) answer(pmix::event_handled, nullptr, 0, nullptr, nullptr, event);
   };
   int status = pmix::lost_connection;
-  // Without it, nobody tells: as with PMI-1.
+  // Without the handler, nobody reports the loss, as with PMI-1.
   (void)library_->Register_event_handler(&status, 1, nullptr, 0, handle, nullptr, nullptr);
 }
 
@@ -220,7 +220,7 @@ void Pmix::abort(int status) {
     self.abort_answered_.store_relaxed(1);
     return nullptr;
   };
-  // In a thread, since libpmix waits for the answer, and a launcher that is stopped gives none.
+  // In a thread, since libpmix waits for the answer, and a stopped launcher gives none.
   const WithoutSignals asking;
   pthread_t thread{};
   if (pthread_create(&thread, nullptr, ask, this) != 0) {

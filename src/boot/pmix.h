@@ -1,5 +1,5 @@
-// PMIx, the interface of launchers such as Open MPI's prterun and Slurm's srun --mpi=pmix to the processes of a job. Its
-// protocol belongs to libpmix, which talks to the launcher in a thread of its own (pmix_library.h).
+// PMIx, the interface between the processes of a job and launchers such as Open MPI's prterun and Slurm's srun
+// --mpi=pmix. Its protocol is internal to libpmix, which talks to the launcher in a thread of its own (pmix_library.h).
 //
 //   process                                        libpmix, launcher
 //   PMIx_Init                            ------->
@@ -23,14 +23,14 @@ namespace near::boot {
 
 class Pmix : public Table {
 public:
-  /// Whether the environment is that of a process of a PMIx launcher.
+  /// Whether this is the environment of a process of a PMIx launcher.
   static bool is_offered(char** environment);
 
   Pmix() = default;
-  /// With these functions instead of libpmix's.
+  /// Uses these functions instead of libpmix's.
   explicit Pmix(const pmix::Library& library) : library_(&library) {}
 
-  /// Loads libpmix and greets the launcher, by the environment of this process.
+  /// Loads libpmix and connects to the launcher, according to the environment of this process.
   Result connect(char** environment) override;
   Result find_machines(std::vector<std::uint32_t>& machine_of) override;
   Result put(std::string_view key, std::string_view value) override;
@@ -50,14 +50,14 @@ private:
 
   Result check(int status, const char* function) const;
   pmix::Process process(std::uint32_t rank) const;
-  /// Gets what is known of a process, or with all_ranks of the job.
+  /// Gets what is known about a process, or, with all_ranks, about the job.
   Result look_up(std::uint32_t rank, const char* key, const pmix::Info& directive, Owned& value) const;
   Result number_of(std::uint32_t rank, const char* key, std::uint32_t& number) const;
   Result text_of(std::uint32_t rank, const char* key, const pmix::Info& directive, std::string& text) const;
 
   const pmix::Library* library_ = nullptr;
   pmix::Process self_{};
-  base::Atomic<int> fence_status_{0}; ///< of begin_fence(): what libpmix has said, once it has
+  base::Atomic<int> fence_status_{0}; ///< of begin_fence(): libpmix's answer, once it has come
   base::Atomic<std::uint32_t> abort_answered_{0};
   base::Atomic<int> abort_status_{0};
 };

@@ -15,7 +15,7 @@ Library loaded;
 Result load_library(const Library*& library) {
   library = &loaded;
   if (loaded.Init != nullptr) return {};
-  // Never closed: it has a thread that runs its code.
+  // Never closed, since one of its threads runs its code.
   void* handle = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr)
     return base::fail(base::Code::unsupported,

@@ -1,6 +1,6 @@
-// libpmix, loaded only in a process that a PMIx launcher has started, and the part of its interface that NearMPI uses. The
-// interface is declared here, so that neither the build nor a program needs libpmix's headers: it is part of the PMIx standard,
-// and the same in all versions of libpmix.so.2 (test/net/test_pmix.py compares it with the installed headers).
+// libpmix, loaded only in a process started by a PMIx launcher, and the part of its interface that NearMPI uses. The interface
+// is declared here, so that neither the build nor a program needs libpmix's headers: it is part of the PMIx standard, and the
+// same in all versions of libpmix.so.2 (test/net/test_pmix.py compares it with the installed headers).
 #pragma once
 
 #include "base/result.h"
@@ -50,7 +50,7 @@ struct Info {
 inline constexpr const char* job_size_key = "pmix.job.size";
 inline constexpr const char* application_key = "pmix.appnum";
 inline constexpr const char* host_key = "pmix.hname";
-// Those of directives.
+// Keys of directives.
 inline constexpr const char* known_here_key = "pmix.optional"; ///< do not ask the launcher
 inline constexpr const char* collect_key = "pmix.collect";     ///< a fence spreads what was put
 inline constexpr const char* timeout_key = "pmix.timeout";     ///< in seconds
@@ -62,7 +62,7 @@ using Answer = void (*)(int status, Info* results, std::size_t count,
 using Handler = void (*)(std::size_t handler, int status, const Process* source, Info* info,
                          std::size_t infos, Info* results, std::size_t count, Answer answer, void* event);
 
-/// The functions, as they are called there without "PMIx_".
+/// The functions, named as in the library but without "PMIx_".
 struct Library {
   int (*Init)(Process* self, Info* info, std::size_t infos) = nullptr;
   int (*Finalize)(const Info* info, std::size_t infos) = nullptr;
@@ -72,10 +72,10 @@ struct Library {
   int (*Fence)(const Process* processes, std::size_t count, const Info* info, std::size_t infos) = nullptr;
   int (*Fence_nb)(const Process* processes, std::size_t count, const Info* info, std::size_t infos,
                   void (*when_over)(int status, void* data), void* data) = nullptr;
-  /// The value and its text come from malloc().
+  /// The value and its text are allocated by malloc().
   int (*Get)(const Process* process, const char* key, const Info* info, std::size_t infos,
              Value** value) = nullptr;
-  /// Without `when_registered`, it returns when the handler is there.
+  /// Without `when_registered`, returns when the handler is registered.
   int (*Register_event_handler)(int* statuses, std::size_t count, Info* info, std::size_t infos,
                                 Handler handler,
                                 void (*when_registered)(int status, std::size_t handler, void* data),

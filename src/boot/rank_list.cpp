@@ -39,7 +39,7 @@ bool take_range(std::string_view& text, std::uint32_t size, std::vector<std::uin
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks) {
   std::string text;
   for (std::size_t at = 0; at < ranks.size();) {
-    // A range of two is as long as two numbers, unless they follow each other.
+    // A range of two is as long as two numbers, unless they are consecutive.
     const std::uint32_t step = at + 1 < ranks.size() ? ranks[at + 1] - ranks[at] : 1;
     std::size_t end = at + 1;
     while (end < ranks.size() && ranks[end] - ranks[end - 1] == step) ++end;

@@ -10,9 +10,9 @@
 
 namespace near::boot {
 
-/// Writes ranks in rising order.
+/// Writes ranks in ascending order.
 std::string rank_list_text(const std::vector<std::uint32_t>& ranks);
-/// Reads them. Fails with Code::invalid if the text is something else, if they do not rise, or if one is not below `size`.
+/// Reads ranks. Fails with Code::invalid if the text is malformed, if the ranks do not ascend, or if one is not below `size`.
 base::Result read_rank_list(std::string_view text, std::uint32_t size, std::vector<std::uint32_t>& ranks);
 
 } // namespace near::boot

@@ -24,22 +24,22 @@ namespace {
 using segment::Phase;
 
 constexpr std::uint64_t ms = 1'000'000;
-/// A launcher that ends jobs by itself has that much time to do so, and to say it in its own words.
+/// A launcher that ends jobs by itself has this much time to do so, and to report it in its own words.
 constexpr std::uint64_t launcher_ms = 300;
-/// So does mpiexec, which has to hear of it from another machine.
+/// The same for mpiexec, which has to learn of it from another machine.
 constexpr std::uint64_t mpiexec_ms = 3000;
-/// Several processes notice the same death. One of them speaks at once, and the others after this time, if they still exist.
+/// Several processes notice the same death. One of them reports it at once, the others after this time if they still exist.
 constexpr std::uint64_t others_ms = 500;
-/// How long a launcher has to end the job that it was asked to end; then this process ends by itself.
+/// How long a launcher has to end the job after it was asked to; then this process ends by itself.
 constexpr std::uint64_t abort_ms = 500;
 
 constexpr std::uint64_t bell_key = 0, first_row_key = 1;
 
-/// What ends the job, and when this process says so.
+/// Why the job ends, and when this process reports it.
 struct EndOfJob {
   std::string text;
   std::uint64_t at_ns = 0;
-  bool is_told = false;  ///< it was said by the process that has ended
+  bool is_told = false;  ///< the process that has ended has reported it
   bool is_final = false; ///< otherwise the program may handle it
 };
 
@@ -49,9 +49,9 @@ struct Watched {
   int descriptor = -1;
 };
 
-/// Everything but the atomic variables belongs to the thread while it runs.
+/// While the thread runs, everything except the atomic variables belongs to it.
 struct State {
-  std::mutex mutex; ///< held by the thread while it changes anything, and by one that forks
+  std::mutex mutex; ///< held by the thread while it changes anything, and by a thread that forks
   const segment::Segment* segment = nullptr;
   std::uint32_t rank = 0, row = 0, here = 1, machine = 0;
   std::int32_t mpiexec = 0; ///< 0: another launcher has started this process
@@ -90,7 +90,7 @@ void plan(EndOfJob end) {
     kept = std::move(end);
 }
 
-/// Whether two processes of lower rows are there, so that this one need not be the first to speak, or watch all.
+/// The number of processes in lower rows that have not left; if two, this one need neither report first nor watch all.
 std::uint32_t rows_before(const State& self, std::uint32_t row) {
   return static_cast<std::uint32_t>(std::count(self.has_left.begin(), self.has_left.begin() + row, false));
 }
@@ -119,7 +119,7 @@ void row_has_died(std::uint32_t row, std::int32_t process, int watch) {
         os::monotonic_ns() + wait_ms * ms, told, true});
 }
 
-/// Begins to look after a process of this machine, unless it has left.
+/// Begins to watch a process on this machine, unless it has left.
 void watch_row(std::uint32_t row) {
   State& self = state();
   auto is_row = [&](const Watched& each) { return each.row == row; };
@@ -140,7 +140,7 @@ void watch_row(std::uint32_t row) {
   }
 }
 
-/// The first two processes of the machine that have not left look after all, and all after these two; mpiexec does it itself.
+/// The first two processes here that have not left watch all others, and all others watch these two; mpiexec does it itself.
 void choose_rows() {
   State& self = state();
   if (self.mpiexec != 0) return;
@@ -171,13 +171,13 @@ std::uint64_t patience_after(const Loss& loss) {
   const State& self = state();
   const std::uint64_t others = loss.first_hand ? 0 : others_ms;
   if (self.mpiexec == 0) return (loss.silent ? 0 : launcher_ms) + others;
-  // Both sides of a broken network notice it, and mpiexec hears both: the lower machine speaks first.
+  // Both sides of a broken network notice it, and mpiexec hears from both: the lower machine reports it first.
   return mpiexec_ms + others + (loss.machine < self.machine ? 2 * others_ms : 0);
 }
 
 void machine_is_lost(const Loss& loss) {
   State& self = state();
-  if (self.mpiexec != 0 && !loss.silent) return; // it looks after the processes
+  if (self.mpiexec != 0 && !loss.silent) return; // mpiexec watches the processes
   segment::LostMachines& lost = self.segment->header().lost;
   const std::uint32_t count = lost.count.load_relaxed();
   if (count < segment::LostMachines::most) lost.machines[count].store_relaxed(loss.machine);
@@ -201,7 +201,7 @@ void launcher_is_lost() {
   state().bell.ring();
 }
 
-/// A launcher that ends the job may close its connections before its signals arrive, so these come first.
+/// A launcher that ends the job may close its connections before its signals arrive, so the signals get time first.
 void plan_end_without_launcher() {
   State& self = state();
   if (self.launcher_lost.exchange_relaxed(0) == 0) return;
@@ -210,7 +210,7 @@ void plan_end_without_launcher() {
         true});
 }
 
-/// Ends this process, and by way of the launcher the job.
+/// Ends this process and, through the launcher, the job.
 [[noreturn]] void end_job(const EndOfJob& end) {
   State& self = state();
   segment::RankEntry& entry = self.segment->entry(self.row);
@@ -220,7 +220,7 @@ void plan_end_without_launcher() {
   // SYNC: abort — whoever sees `aborting` must see the code.
   entry.aborting.store_release(static_cast<std::uint32_t>(segment::Abort::failed));
   const int status = exit_status_of_abort(MPI_ERR_PROC_ABORTED);
-  // Not the streams: the thread that writes to one holds its lock.
+  // Does not use the streams: a thread that writes to one holds its lock.
   if (self.mpiexec != 0)
     os::send_notice_signal(self.mpiexec);
   else
@@ -233,7 +233,7 @@ bool ends_job(const State& self) {
   return self.end && (self.end->is_final || self.leaves_losses.load_relaxed() == 0);
 }
 
-/// How long the thread may sleep; -1: until something happens.
+/// How long the thread may sleep, in ms; -1: until something happens.
 int sleep_ms(const State& self) {
   if (!self.end || !ends_job(self)) return -1;
   const std::uint64_t now = os::monotonic_ns();
@@ -251,7 +251,7 @@ void* run(void*) {
     const int left = sleep_ms(self);
     if (left == 0 && self.end) end_job(*self.end);
     self.poller.wait(left, keys);
-    self.bell.quiet(); // before the look at why it has rung
+    self.bell.quiet(); // before checking why it has rung
     if (self.stops.load_relaxed() != 0) return nullptr;
     const std::lock_guard lock(self.mutex);
     plan_end_without_launcher();
@@ -266,7 +266,7 @@ void close_rows(State& self) {
   self.watched.clear();
 }
 
-/// In a child made by fork(), whose copies would keep the connections open.
+/// In a child of fork(), whose copies would keep the connections open.
 void in_forked_child() {
   State& self = state();
   self.runs = false;
