@@ -54,7 +54,7 @@ public:
 #endif
   }
 
-  /// Compare-and-swap; on failure `expected` gets the actual value.
+  /// Compare-and-swap; on failure `expected` receives the actual value.
   bool cas_relaxed(T& expected, T desired) {
     return value_.compare_exchange_strong(expected, desired, std::memory_order_relaxed,
                                           std::memory_order_relaxed);
@@ -92,7 +92,7 @@ public:
   T and_relaxed(T value) { return word_.fetch_and(value, std::memory_order_relaxed); }
   T or_relaxed(T value) { return word_.fetch_or(value, std::memory_order_relaxed); }
   T xor_relaxed(T value) { return word_.fetch_xor(value, std::memory_order_relaxed); }
-  /// Compare-and-swap; on failure `expected` gets the actual value.
+  /// Compare-and-swap; on failure `expected` receives the actual value.
   bool cas_relaxed(T& expected, T desired) {
     return word_.compare_exchange_strong(expected, desired, std::memory_order_relaxed,
                                          std::memory_order_relaxed);
@@ -115,8 +115,8 @@ struct Hardware {
 template <class T>
 using Atomic = Hardware::Atomic<T>;
 
-/// Reads a plain word that another process may write at any time. It is read only once, so that the value
-/// that is checked is the value that is used.
+/// Reads a plain word that another process may write at any time. It is read only once, so the value that is
+/// checked is the value that is used.
 template <class T>
 T load_once(const T& word) {
   return __atomic_load_n(&word, __ATOMIC_RELAXED);
@@ -130,8 +130,8 @@ inline void cpu_relax() {
 #endif
 }
 
-/// Waits until all stores of this thread have left it: those that others wait for then do not compete with later copies.
-/// For speed only; use Hardware::fence_store_load() to order something.
+/// Waits until all stores of this thread have left it, so that stores that others wait for do not compete with later
+/// copies. For speed only; use Hardware::fence_store_load() for ordering.
 inline void drain_stores() {
 #if defined(__x86_64__)
   __builtin_ia32_mfence();
@@ -142,9 +142,9 @@ inline void drain_stores() {
 
 inline constexpr std::size_t cache_line = 64;
 
-/// Begins to fetch the line at `address` for writing, if it is mapped. Ideally this core owns it by the time of the
-/// store, which then need not wait until another core has given it up. On x86 __builtin_prefetch() would fetch it for
-/// reading, unless the compiler may assume PREFETCHW; processors without that execute it as a no-op.
+/// Begins to fetch the line at `address` for writing, if it is mapped. Ideally this core owns the line by the time of
+/// the store, which then need not wait until another core has given it up. On x86 __builtin_prefetch() would fetch it
+/// for reading, unless the compiler may assume PREFETCHW; processors without that execute it as a no-op.
 [[gnu::always_inline]] inline void fetch_for_writing(const void* address) {
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" ::"m"(*static_cast<const char*>(address)));
@@ -157,7 +157,7 @@ inline constexpr std::size_t cache_line = 64;
 inline void fetch_for_writing(const std::byte* first, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += cache_line) fetch_for_writing(first + at);
 }
-/// Begins to fetch the lines of `bytes` bytes, wherever they begin, for reading.
+/// Begins to fetch the lines of `bytes` bytes for reading; `first` may be anywhere in a line.
 inline void fetch_for_reading(const std::byte* first, std::size_t bytes) {
   const std::size_t within = reinterpret_cast<std::uintptr_t>(first) % cache_line;
   for (std::size_t at = 0; at < within + bytes; at += cache_line) __builtin_prefetch(first + at - within);

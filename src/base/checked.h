@@ -1,4 +1,4 @@
-// Arithmetic that reports overflow, and roundings for layouts.
+// Arithmetic that reports overflow, and rounding for layouts.
 #pragma once
 
 #include <concepts>
@@ -19,7 +19,7 @@ template <std::integral T>
   return !__builtin_mul_overflow(a, b, &result);
 }
 
-/// The smallest multiple of `unit`, a power of two, that is not below `value`.
+/// The smallest multiple of `unit`, a power of two, that is at least `value`.
 constexpr std::uint64_t round_up(std::uint64_t value, std::uint64_t unit) {
   return (value + unit - 1) & ~(unit - 1);
 }

@@ -14,7 +14,7 @@
 namespace near::base {
 namespace {
 
-/// What NEAR_KILL_AT demands of this process; read before the library unsets its start-up variables.
+/// What NEAR_KILL_AT requests of this process; read before the library unsets its start-up variables.
 struct Order {
   std::string_view label;
   std::uint64_t count = 1;

@@ -1,6 +1,6 @@
-// Kill points: a test kills this process at one of them, to see what becomes of the others. They are between
-// the steps of protocols that other processes take part in, and exist only in builds with NEAR_KILL_POINTS
-// (preset `killpoints`), not in the shipped library. doc/robustness.md says how they are used.
+// Kill points: a test kills this process at one of them, to see what happens to the others. They are between
+// the steps of protocols that involve other processes, and exist only in builds with NEAR_KILL_POINTS (preset
+// `killpoints`), not in the shipped library. doc/robustness.md says how they are used.
 //
 //   NEAR_KILL_AT=label:count[:rank]   SIGKILL when the point is reached for the count-th time, in this rank
 //                                     or in whichever rank does so
@@ -15,7 +15,7 @@
 
 namespace near::base {
 
-/// One place in the code; constructed when it is first reached.
+/// One location in the code; constructed when it is first reached.
 class KillPoint {
 public:
   explicit KillPoint(const char* label);
@@ -36,7 +36,7 @@ private:
 
 } // namespace near::base
 
-/// Each label is used in one place, which test/kill must reach.
+/// Each label is used in one location, which test/kill must reach.
 #define NEAR_KILL_POINT(label)                                                                               \
   do {                                                                                                       \
     static ::near::base::KillPoint kill_point_(label);                                                       \

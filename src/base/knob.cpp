@@ -16,15 +16,15 @@ namespace {
 // Names that belong to the start-up contract (boot/) and not to users.
 constexpr std::string_view private_prefix = "NEAR_BOOT_";
 
-// Variables that mpiexec sets for scripts and libraries in each rank (boot/). They are not knobs, though
-// named like some.
+// Variables that mpiexec sets for scripts and libraries in each rank (boot/). They are not knobs, although
+// some have similar names.
 constexpr std::string_view told_to_ranks[] = {"NEAR_RANK", "NEAR_SIZE", "NEAR_LOCAL_RANK", "NEAR_LOCAL_SIZE"};
 
 bool is_told_to_ranks(std::string_view name) {
   return std::find(std::begin(told_to_ranks), std::end(told_to_ranks), name) != std::end(told_to_ranks);
 }
 
-// The words by which a row of the table gives its form.
+// The words by which a row of the table specifies its form.
 namespace forms {
 constexpr KnobForm Flag{KnobKind::Flag, 0, 1};
 constexpr KnobForm Text{KnobKind::Text};
@@ -118,9 +118,9 @@ std::span<Knob* const> rows() {
   return list;
 }
 
-/// Finds the knob with this name. Otherwise returns nullptr, and `hint` completes a message that says so.
+/// Finds the knob of this name. Otherwise returns nullptr, and `hint` completes a message about that.
 Knob* find_knob(std::string_view name, std::string& hint) {
-  // Compare without the common prefix, which would make all names alike.
+  // Compares without the common prefix, which would make all names alike.
   constexpr std::string_view prefix = "NEAR_";
   std::vector<std::string_view> words;
   for (Knob* knob : rows()) {

@@ -20,7 +20,7 @@ struct KnobForm {
   const char* choices = "";              ///< for a Choice: words separated by "|"
 };
 
-/// A row of the table, with the present value and where it comes from.
+/// A row of the table, with the present value and its source.
 struct Knob {
   std::string name; ///< "NEAR_SPIN"
   KnobForm form;

@@ -16,7 +16,7 @@ void set_level(Level level);
 Level level();
 
 /// Writes the line "near: <speaker>: <text>" at once, with "warning: " or "error: " before the text at these
-/// levels. Does not check whether the level is to be printed.
+/// levels. Does not check whether the level is enabled.
 void write_line(Level level, std::string_view text);
 
 template <class... A>

@@ -1,7 +1,7 @@
 // How a call reports failure: by a code, and by a message for the user.
 //
 // A Result is one integer, so success costs a register. The message is written on the cold path into a
-// thread-local text, which is valid until the next failure of the same thread.
+// thread-local text, which is valid until the next failure in the same thread.
 #pragma once
 
 #include <fmt/core.h>
@@ -17,7 +17,7 @@ namespace near::base {
 enum class Code : int {
   ok = 0,
   invalid = 0x100001, ///< An argument is outside what the call accepts.
-  no_memory,          ///< Memory is used up; the text names the limit.
+  no_memory,          ///< Memory is exhausted; the text names the limit.
   limit,              ///< Another limit is reached; the text names it.
   refused,            ///< The kernel or a policy forbids it.
   unsupported,        ///< This machine or this version cannot do it.
@@ -41,7 +41,7 @@ private:
 
 /// The message of this thread's latest failure.
 std::string_view failure_text();
-/// Copies that message; a short one in its place if there is no memory for it.
+/// Copies that message, or a short one if there is no memory for it.
 void keep_failure_text(std::string& into) noexcept;
 
 /// Replaces the message of this thread's latest failure.
@@ -67,7 +67,7 @@ template <class... A>
   return vfail(static_cast<int>(code), form, fmt::make_format_args(arguments...));
 }
 
-/// Records "<call>: <strerror(error)>" and what was tried.
+/// Records "<call>: <strerror(error)>" and what was attempted.
 [[gnu::cold]] Result fail_system(std::string_view call, int error, std::string_view what_was_tried = {});
 
 } // namespace near::base

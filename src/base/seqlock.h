@@ -1,18 +1,18 @@
-// A seqlock with one writer: words that are read without a lock, and again if they changed meanwhile.
+// A seqlock with one writer: words that are read without a lock, and read again if they have changed meanwhile.
 //
 //   writer                                reader
 //   sequence += 1, odd now                before = sequence
 //   put() each word                       get() each word
 //   sequence += 1, even again             consistent if `before` is even and the sequence is still the same
 //
-// The sequence and the words are atomics that the structure itself owns; these functions say in which order they are
-// accessed. Words that are read between two equal even numbers belong together:
+// The sequence and the words are atomics that the structure itself owns; these functions define the order of the
+// accesses. Words that are read between two equal even numbers belong together:
 // - A reader that gets a word of a change has acquired what was released with it, the odd number before it among
 //   others, so its second read of the sequence does not find the number from before the change.
 // - A reader that begins with the even number after a change has acquired all words of the change.
 //
-// A reader waits for nobody: it gives up or tries again as it likes. A writer that dies in a change leaves the sequence
-// odd. Source: H. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012.
+// A reader waits for nobody: it may give up or try again. A writer that dies in a change leaves the sequence odd.
+// Source: H. Boehm, "Can seqlocks get along with programming language memory models?", MSPC 2012.
 #pragma once
 
 #include "base/atomic.h"
@@ -50,7 +50,7 @@ struct Seqlock {
     // SYNC: seqlock. No word that is read below is older than this number.
     return sequence.load_acquire();
   }
-  /// Reader: reads a word, which may be of another state than the words before it.
+  /// Reader: reads a word, which may belong to another state than the words before it.
   template <class T>
   static auto get(const Atomic<T>& word) {
     // SYNC: seqlock. A word that is newer than the number brings the odd number with it.

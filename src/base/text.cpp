@@ -17,7 +17,7 @@ namespace {
 
 thread_local std::string current_failure;
 
-/// Without memory for the message, a short one that needs none: what has failed is reported and handled all the same.
+/// If there is no memory for the message, uses a short one that needs none: the failure is still reported and handled.
 template <class Make>
 void replace_text(std::string& text, Make make) noexcept {
   try {

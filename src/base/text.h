@@ -1,4 +1,4 @@
-// Texts for people.
+// Text for people.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace near::base {
 /// A number with its noun: "1 rank", "2 ranks".
 std::string counted(std::uint64_t number, std::string_view noun);
 
-/// The value of a variable among NAME=VALUE entries that end with nullptr; nothing if it is not set.
+/// The value of a variable among NAME=VALUE entries that end with nullptr; nullopt if it is not set.
 /// `environment` may be nullptr.
 std::optional<std::string_view> find_variable(char** environment, std::string_view name);
 
