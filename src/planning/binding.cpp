@@ -7,7 +7,7 @@ namespace {
 
 std::string cpus_text(const CpuSet& cpus) { return (cpus.count() == 1 ? "cpu " : "cpus ") + cpus.text(); }
 
-// "node 0"; "nodes 0,1" where a rank's cores do not fit one.
+// "node 0"; "nodes 0,1" if a rank's cores do not fit in one.
 std::string nodes_text(const Machine& machine, const Chunk& chunk) {
   CpuSet numbers;
   for (const auto& unit : chunk) {
@@ -33,7 +33,7 @@ std::string bind(const Machine& machine, const Chunk& chunk, const Units& all, c
   }
   default: break;
   }
-  CpuSet numbers; // of the domains that it has cores of
+  CpuSet numbers; // of the domains that contain the rank's cores
   for (const auto& unit : chunk) numbers.add(domain_of(*unit.core, request.bind_to));
   Units domain;
   for (const auto& unit : all)

@@ -1,4 +1,4 @@
-// What a rank is bound to, given the units that are its own.
+// Determines what a rank is bound to, given its own units.
 #pragma once
 
 #include "planning/units.h"

@@ -12,7 +12,7 @@ enum class Use { free, forbidden, taken };
 
 struct Cell {
   Use use = Use::free;
-  std::string text;  ///< for a core that is taken: its ranks
+  std::string text;  ///< for a core in use: its ranks
   unsigned rank = 0; ///< the lowest of them
 };
 
@@ -24,7 +24,7 @@ struct Row {
   std::string package, node, memory;
   std::vector<Group> groups; ///< empty for memory without processors
   std::string devices;
-  /// Whether all cores of the row have this use, and the row shows nothing else.
+  /// Whether all cores of the row have this use, and nothing else is shown.
   bool all(Use use) const {
     for (const auto& group : groups)
       for (const auto& cell : group)
@@ -97,7 +97,7 @@ Row row_of(const Machine& machine, unsigned index, const Slots& slots, const Pla
 }
 
 std::vector<Row> rows_of(const Machine& machine, const Slots& slots, const Plan& plan) {
-  // Memory without processors is shown after the node whose processors are near it.
+  // Memory without processors is shown after the node with the processors nearest to it.
   std::vector<std::pair<unsigned, unsigned>> order; // (first core near, node)
   for (unsigned index = 0; index < machine.numas; ++index) {
     unsigned first = static_cast<unsigned>(machine.cores.size());

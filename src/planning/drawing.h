@@ -1,5 +1,5 @@
-// Drawings of a plan: a row for each NUMA node, with its cores grouped by cache and the ranks on them. One
-// layout, two output formats.
+// Drawings of a plan: a row for each NUMA node, with its cores grouped by cache and the ranks on them. There
+// is one layout and there are two output formats.
 #pragma once
 
 #include "planning/plan.h"
@@ -12,7 +12,7 @@ namespace near::planning {
 /// that may not be used.
 std::string draw_text(const Machine& machine, const Slots& slots, const Plan& plan);
 
-/// As a self-contained SVG image, with the notes of the plan as caption.
+/// As a self-contained SVG image, with the plan's notes as caption.
 std::string draw_svg(const Machine& machine, const Slots& slots, const Plan& plan);
 
 } // namespace near::planning

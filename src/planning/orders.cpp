@@ -59,7 +59,7 @@ Units left_over(const Units& units, const std::vector<Chunk>& chunks) {
   return left;
 }
 
-// Adds ranks for which no single group has room, from the units that the others leave over.
+// Adds ranks that fit into no single group, from the units that the others leave over.
 void add_across(const Units& units, unsigned threads, unsigned ranks, std::vector<Chunk>& chunks) {
   if (chunks.size() >= ranks) return;
   auto missing = ranks - static_cast<unsigned>(chunks.size());
@@ -140,7 +140,7 @@ std::vector<Chunk> spread_by_speed(const Units& units, unsigned threads, unsigne
     by_worth[{sibling, fastest - units[i].core->speed}].push_back(units[i]);
   }
   std::vector<Chunk> chunks;
-  Units group; // faster cores that are too few for a rank are joined with slower ones
+  Units group; // if too few cores are this fast for a rank, slower ones join them
   for (const auto& [worth, more] : by_worth) {
     group.insert(group.end(), more.begin(), more.end());
     auto missing = ranks - static_cast<unsigned>(chunks.size());

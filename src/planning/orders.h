@@ -1,5 +1,5 @@
 // The orders in which ranks take cores. Each function returns the units of every rank, as far as there are
-// enough.
+// enough units.
 #pragma once
 
 #include "planning/units.h"
@@ -9,7 +9,7 @@
 
 namespace near::planning {
 
-/// One core after the other. A rank spans two nodes only if it fits into none.
+/// One core after another. A rank spans two nodes only if it fits into none.
 std::vector<Chunk> packed(const Units& units, unsigned threads, unsigned ranks);
 
 /// Blocks of neighbouring ranks over packages, nodes and caches. Faster cores are taken before slower ones,
@@ -25,7 +25,7 @@ std::vector<Chunk> round_robin(const Units& units, unsigned threads, unsigned ra
 std::vector<Chunk> ppr(const Units& units, unsigned threads, unsigned ranks, Level level, unsigned per_domain,
                        Ranking ranking);
 
-/// Selects the NIC of this name, or with an empty name all NICs that carry messages. Fails if there is
+/// Selects the NIC of this name or, if the name is empty, all NICs that carry messages. Fails if there is
 /// none.
 Result chosen_nics(const Machine& machine, const std::string& name, std::vector<Device>& nics);
 

@@ -33,7 +33,7 @@ bool overlap(const std::vector<Chunk>& chunks) {
   return false;
 }
 
-// Whether it is a part of the machine that has several cores: a cache, a NUMA node or a package.
+// Whether the level is a part of the machine that has several cores: a cache, a NUMA node or a package.
 bool is_part(Level level) { return level > Level::core && level < Level::machine; }
 
 const char* order_reason(Order order) {
@@ -74,7 +74,7 @@ private:
   bool crowded_ = false;   ///< ranks have to share units
   bool automatic_ = false; ///< the user did not choose an order
   bool by_domain_ = false; ///< bound to the domains by which they are mapped
-  bool alone_ = false;     ///< the only rank, of which nothing else is said
+  bool alone_ = false;     ///< the only rank, about which nothing else is said
   unsigned positions_ = 0; ///< ranks that get units of their own
   std::vector<Chunk> chunks_;
 };
@@ -100,9 +100,9 @@ Result Planner::make(Plan& plan) {
   return {};
 }
 
-/// Binds ranks to the domains by which they are mapped, if the user said neither what to bind them to nor how
-/// many cores each gets. This is what Open MPI does. The only rank of a job takes no core from another rank if it starts threads, so
-/// it is bound to its node.
+/// Binds ranks to the domains by which they are mapped, if the user chose neither what to bind them to nor how many cores each
+/// gets. Open MPI does the same. The only rank of a job takes no core from another rank by starting threads, so it is bound to its
+/// node.
 void Planner::choose_binding() {
   bool mapped = request_.order == Order::round_robin || request_.order == Order::ppr;
   by_domain_ = mapped && is_part(request_.domain) && !request_.bind_chosen && !request_.threads_chosen;
@@ -114,13 +114,12 @@ void Planner::choose_binding() {
   made_.notes.emplace_back("one rank: bound to its NUMA node, since it may start threads");
 }
 
-/// Gives each rank cores for the threads that it will start, if the user did not choose the number of
-/// cores.
+/// Gives each rank cores for the threads that it will start, if the user did not choose the number of cores.
 void Planner::expect_threads() {
   if (request_.expected_threads <= 1 || request_.threads_chosen || by_rankfile()) return;
   auto expected = std::uint64_t{request_.ranks} * request_.expected_threads;
   loose_ = expected > std::min<std::uint64_t>(units_.size(), slots_.count);
-  // If there are too few, each rank gets an equal part of them.
+  // If there are too few cores, each rank gets an equal part of them.
   auto part = std::max(static_cast<unsigned>(units_.size()) / request_.ranks, 1u);
   request_.threads = loose_ ? std::min(part, request_.expected_threads) : request_.expected_threads;
   made_.notes.push_back(base::format("threads: {}{}", request_.expected_by,
@@ -154,7 +153,7 @@ void Planner::choose_order() {
   automatic_ = request_.order == Order::automatic;
   if (!automatic_) return;
   request_.order = request_.ranks <= 2 && request_.threads == 1 ? Order::packed : Order::spread;
-  // Two ranks that are to be bound to packages get one each, as with other launchers, not both the first.
+  // Two ranks to be bound to packages get one each, as with other launchers, not both the first.
   bool to_parts = request_.bind_chosen && request_.bind && is_part(request_.bind_to);
   if (request_.order == Order::packed && to_parts && !machine_.unlike_cores) {
     request_.order = Order::round_robin;
@@ -205,8 +204,8 @@ Result Planner::lay_out_ppr() {
   return {};
 }
 
-/// Where ranks share cores, or a rank has fewer cores than threads, no rank is bound to single cores unless
-/// the user asked for it.
+/// If ranks share cores, or a rank has fewer cores than threads, no rank is bound to single cores unless the
+/// user asked for it.
 void Planner::widen_bindings() {
   // No narrower than the domains that the user chose.
   Level wide = by_domain_ ? std::max(request_.domain, Level::numa) : Level::numa;
@@ -292,7 +291,7 @@ void Planner::give_whole_domains() {
   for (unsigned rank = 0; rank < request_.ranks; ++rank) {
     if (ranks[domain(rank)] > 1) continue;
     auto& binding = made_.bindings[rank];
-    // Several jobs of one rank may run side by side: other cores than the first are left to them.
+    // Several jobs of one rank may run side by side: cores other than the first are left to them.
     if (!alone_) binding.home = binding.cpus;
     binding.whole_domain = true;
   }

@@ -22,8 +22,8 @@ using topo::Tier;
 
 /// The order in which ranks take processors.
 enum class Order {
-  automatic, ///< packed up to two ranks of one core each, else spread
-  packed,    ///< one core after the other
+  automatic, ///< packed for up to two ranks of one core each, otherwise spread
+  packed,    ///< one core after another
   spread,    ///< blocks of neighbouring ranks over packages, nodes and caches, in proportion to their cores,
              ///< faster cores first
   round_robin, ///< one rank to each domain of `Request::domain` in turn
@@ -42,7 +42,7 @@ enum class Ranking {
 /// The cores or processors that a rankfile, or a list on the command line, gives to one rank.
 struct RankfileEntry {
   bool given = false;
-  bool by_cpu = false; ///< `numbers` are processor numbers of the kernel; else cores
+  bool by_cpu = false; ///< `numbers` are the kernel's processor numbers; otherwise cores
   int package = -1;    ///< `numbers` count the cores of this package; -1: of the machine
   CpuSet numbers;
   unsigned line = 0; ///< line in the file, for messages; 0: there is no file
@@ -55,21 +55,21 @@ struct Request {
   Order order = Order::automatic;
   Level domain = Level::core;
   unsigned per_domain = 0;
-  std::string nic;                     ///< of by_nic: its name; empty: every NIC that carries messages
-  std::vector<RankfileEntry> rankfile; ///< of `Order::rankfile`: by rank
-  bool rankfile_repeats = false;       ///< ranks beyond the end of `rankfile` begin at its first entry again
-  std::string rankfile_name;           ///< for messages: its name, or the option that has the list
+  std::string nic;                     ///< for by_nic: the NIC's name; empty: every NIC that carries messages
+  std::vector<RankfileEntry> rankfile; ///< for `Order::rankfile`: by rank
+  bool rankfile_repeats = false;       ///< ranks beyond the end of `rankfile` start again at its first entry
+  std::string rankfile_name;           ///< for messages: its name, or the option that contains the list
   Ranking ranking = Ranking::as_mapped;
   bool may_share = false;      ///< more ranks than processors are intended
   bool must_not_share = false; ///< more ranks than processors are an error
   /// The number of threads that each rank will start (OMP_NUM_THREADS), used if `threads` was not chosen.
   unsigned expected_threads = 1;
   std::string expected_by;     ///< the source of expected_threads: "OMP_NUM_THREADS=4"
-  bool threads_chosen = false; ///< the user said how many cores each rank gets
+  bool threads_chosen = false; ///< the user chose how many cores each rank gets
   bool only_rank = false;      ///< the job has no other rank, on any machine
   bool by_hwthread = false;    ///< count hardware threads as cores
-  bool bind_chosen = false;    ///< the user said what to bind to
-  bool bind = true;            ///< false: to nothing
+  bool bind_chosen = false;    ///< the user chose what to bind to
+  bool bind = true;            ///< false: bind to nothing
   Level bind_to = Level::core;
 };
 
@@ -82,30 +82,30 @@ Result parse_rank_by(std::string_view text, Request& request);
 /// Reads the argument of --bind-to: none, hwthread, core, l2, l3, numa, package, socket, node. core:4 means
 /// four cores; user:0,2-3 lists processors of the kernel, one entry for each rank.
 Result parse_bind_to(std::string_view text, Request& request);
-/// Puts ranks on the cores of a list such as "0-3,8": each rank on one of them in this order, or all ranks
-/// on all of them. `option` is its name in messages.
+/// Puts ranks on the cores of a list such as "0-3,8": each rank on one of them in this order, or all ranks on
+/// all of them. `option` is the option's name for messages.
 Result use_cores(std::string_view list, bool one_each, const std::string& option, Request& request);
-/// Puts ranks on processors of the kernel, one entry of the list for each rank, starting again at its end:
+/// Puts ranks on the kernel's processors, one entry of the list for each rank, starting again at its end:
 /// "0,1" or "0+4,1+5" or "0-3,4-7".
 Result use_processors(std::string_view list, const std::string& option, Request& request);
 
 /// Reads a rankfile: lines "rank N=HOST slot=SPEC", where SPEC is cores ("0-3,8"), cores of a package
-/// ("1:0-3") or processors of the kernel ("cpu:0-3,16"); '#' begins a comment. HOST is checked by the
-/// caller. `name` is the name of the file, for messages.
+/// ("1:0-3") or the kernel's processors ("cpu:0-3,16"); '#' begins a comment. The caller checks HOST. `name`
+/// is the file's name, for messages.
 Result parse_rankfile(const std::string& text, const std::string& name, Request& request);
 
 /// Where one rank runs.
 struct Binding {
   CpuSet cpus;               ///< empty: not bound
-  CpuSet home;               ///< the cores that count as its own, whatever it is bound to
-  unsigned node = 0;         ///< index of the NUMA node of its first core
-  bool whole_domain = false; ///< it is bound to a whole domain, to which no other rank is mapped
+  CpuSet home;               ///< the cores that count as the rank's own, whatever it is bound to
+  unsigned node = 0;         ///< index of the NUMA node of the rank's first core
+  bool whole_domain = false; ///< bound to a whole domain, to which no other rank is mapped
   std::string text;          ///< "core 3 (cpus 3,19), node 0"
 };
 
 struct Plan {
-  std::vector<Binding> bindings;  ///< by row: the position of a rank among those of this machine
-  std::vector<unsigned> ranks;    ///< in MPI_COMM_WORLD, by row, in rising order; empty: 0, 1, 2 and so on
+  std::vector<Binding> bindings;  ///< by row: the position of a rank among those on this machine
+  std::vector<unsigned> ranks;    ///< in MPI_COMM_WORLD, by row, in ascending order; empty: 0, 1, 2 and so on
   bool oversubscribed = false;    ///< more ranks than slots
   std::vector<std::string> notes; ///< decisions and their reasons, one sentence each
   unsigned rank_of(std::size_t row) const { return ranks.empty() ? static_cast<unsigned>(row) : ranks[row]; }
@@ -115,7 +115,7 @@ struct Plan {
 /// than ppr allows.
 Result make_plan(const Machine& machine, const Slots& slots, const Request& request, Plan& plan);
 
-/// How many ranks there are on this machine with `per_domain` ranks on each domain.
+/// How many ranks this machine gets with `per_domain` ranks on each domain.
 unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request& request);
 
 /// The value of OMP_PLACES for a rank: each of its cores is a place, "{0,16},{1,17}". Empty if the rank has a
@@ -123,15 +123,16 @@ unsigned ranks_of_ppr(const Machine& machine, const Slots& slots, const Request&
 /// OpenMP, to one core of it.
 std::string openmp_places(const Machine& machine, const Binding& binding);
 
-/// The machine, the slots and the decisions as text, a line each.
+/// The machine, the slots and the decisions as text, one line each.
 std::string head_text(const Machine& machine, const Slots& slots, const Plan& plan);
-/// The bindings as text, a line for each rank.
+/// The bindings as text, one line for each rank.
 std::string bindings_text(const Plan& plan);
-/// How far each rank is from the NIC, by row: the distance of the farthest of its processors' nodes from that of the NIC, as the library
-/// reads it from the kernel (os::distance_to_node); 0 if it is unknown.
+/// The distance of each rank from the NIC, by row: the distance between the NIC's node and the farthest of the nodes of the rank's
+/// processors, as the library reads it from the kernel (os::distance_to_node); 0 if unknown.
 std::vector<std::uint32_t> distances_to(const Machine& machine, const Device& nic, const Plan& plan);
-/// For each NIC that carries messages, the rank that would lead this machine in collectives between machines, as one line; ""
-/// if there is no NIC or one NUMA node. The library elects by the same distances, from what the kernel says (coll/leaders.h).
+/// For each NIC that carries messages, the rank that would lead this machine in collectives
+/// between machines, in one line; "" if there is no NIC or only one NUMA node. The library
+/// elects leaders by the same distances, as reported by the kernel (coll/leaders.h).
 std::string leaders_text(const Machine& machine, const Plan& plan);
 
 } // namespace near::planning

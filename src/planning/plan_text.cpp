@@ -30,7 +30,7 @@ std::string head_text(const Machine& machine, const Slots& slots, const Plan& pl
 
 namespace {
 
-/// How far the processors are from the device: the distance of the farthest of their nodes from the device's own node.
+/// The distance between the device's own node and the farthest of the processors' nodes.
 unsigned distance_to(const Machine& machine, const Device& device, const CpuSet& cpus) {
   const auto home = std::find_if(machine.cores.begin(), machine.cores.end(),
                                  [&](const Core& core) { return !(core.cpus & device.near).empty(); });
@@ -41,7 +41,7 @@ unsigned distance_to(const Machine& machine, const Device& device, const CpuSet&
   return farthest;
 }
 
-/// Why a rank leads: its distance, beside that of the lowest rank, which would lead otherwise.
+/// Why a rank leads: its distance, and that of the lowest rank, which would lead otherwise.
 std::string reason_text(const std::vector<std::uint32_t>& distances, std::size_t leader, const Plan& plan) {
   constexpr std::uint32_t own_node = 10;
   std::string text =

@@ -1,4 +1,4 @@
-// The units that are given to ranks: cores, or single hardware threads.
+// The units that ranks receive: cores, or single hardware threads.
 #pragma once
 
 #include "planning/plan.h"
@@ -19,10 +19,10 @@ using Chunk = Units;
 /// Compares units by their order in the machine.
 bool comes_before(const Unit& one, const Unit& other);
 
-/// The number of the domain of this level that the core belongs to.
+/// The number of the domain of this level to which the core belongs.
 unsigned domain_of(const Core& core, Level level);
 
-/// The allowed part of each core, or with `hwthreads` each allowed hardware thread.
+/// The allowed part of each core or, with `hwthreads`, each allowed hardware thread.
 Units usable_units(const Machine& machine, const CpuSet& allowed, bool hwthreads);
 
 /// The units by domain, in order of first appearance.

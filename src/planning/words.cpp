@@ -1,4 +1,4 @@
-// The words of --map-by and --bind-to, in the spellings of MPICH and of Open MPI.
+// The words of --map-by and --bind-to, in MPICH's and Open MPI's spellings.
 #include "base/text.h"
 #include "planning/plan.h"
 
@@ -12,7 +12,7 @@ namespace {
 struct Word {
   std::string_view word;
   Level level;
-  bool shown = true; ///< in messages; else it is another launcher's name for one that is shown
+  bool shown = true; ///< in messages; otherwise it is another launcher's name for a word that is shown
 };
 constexpr Word domains[] = {
     {"hwthread", Level::hwthread},      {"core", Level::core},
@@ -69,7 +69,7 @@ std::vector<std::string> split(const std::string& text, char separator) {
   return parts;
 }
 
-// Cores that are listed on the command line are treated like a rankfile.
+// Cores listed on the command line are treated like a rankfile.
 Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std::string& option,
                     Request& request) {
   if (request.order != Order::automatic)
@@ -82,7 +82,7 @@ Result set_rankfile(std::vector<RankfileEntry> entries, bool repeats, const std:
   return {};
 }
 
-// What to write instead of words of other launchers that are not supported or have another name here:
+// What to write instead of another launcher's words that are not supported or have another name here:
 // "dist:mlx5_0", "seq".
 const char* instead_of(std::string_view word) {
   if (word == "dist") return "the cores nearest to a NIC are --map-by nic=NAME";
@@ -199,7 +199,7 @@ Result parse_map_by(std::string_view text, Request& request) {
     // One machine: "by node" says nothing about the cores on it.
   } else if (parts[0] == "nic" || parts[0].starts_with("nic=")) {
     made.order = Order::by_nic;
-    // Not in lower case: names of NICs may have capital letters (enP2p1s0).
+    // Not in lower case: the names of NICs may contain capital letters (enP2p1s0).
     made.nic = parts[0] == "nic" ? "" : text.substr(4, parts[0].size() - 4);
   } else if (parts[0].starts_with("pe-list=")) {
     auto ordered = std::find(parts.begin(), parts.end(), "ordered");
