@@ -1,4 +1,4 @@
-// Machines as hwloc reads or describes them; the only user of hwloc.
+// Machines as hwloc reads or describes them. This file is the only user of hwloc.
 #include "topo/machine.h"
 
 #include "os/process.h"
@@ -38,7 +38,7 @@ CpuSet to_set(hwloc_const_cpuset_t set) {
 }
 
 // Devices are searched for only on request, since that takes longer than everything else.
-/// Excludes vendors' libraries: what the bus tells about GPUs is enough, and querying those libraries may
+/// Excludes vendors' libraries: what the bus reports about GPUs is enough, and querying those libraries may
 /// take seconds.
 void leave_vendors_out(Topology& topology) {
   for (const char* name : {"cuda", "nvml", "opencl", "rsmi", "levelzero", "gl"})
@@ -48,7 +48,7 @@ void leave_vendors_out(Topology& topology) {
 Result load(Topology& topology, bool devices) {
   auto filter = devices ? HWLOC_TYPE_FILTER_KEEP_IMPORTANT : HWLOC_TYPE_FILTER_KEEP_NONE;
   leave_vendors_out(topology);
-  // Processors that this process may not use are kept: what may be used is decided later, from one set.
+  // Processors that this process may not use are kept: a single set decides later what may be used.
   if (hwloc_topology_set_flags(topology.handle, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED) != 0 ||
       hwloc_topology_set_io_types_filter(topology.handle, filter) != 0 ||
       hwloc_topology_load(topology.handle) != 0)
@@ -73,7 +73,7 @@ bool named_tier(hwloc_obj_t node, Tier& tier) {
   return true;
 }
 
-// The bandwidth of `node` for the processors near it; 0 if the firmware does not tell.
+// The bandwidth of `node` for the processors near it; 0 if the firmware does not report it.
 std::uint64_t bandwidth_of(hwloc_topology_t topology, hwloc_obj_t node) {
   hwloc_location near;
   near.type = HWLOC_LOCATION_TYPE_CPUSET;
@@ -83,8 +83,8 @@ std::uint64_t bandwidth_of(hwloc_topology_t topology, hwloc_obj_t node) {
   return value;
 }
 
-// A node without a name is compared with the first node of the same processors, which is the one that the
-// machine started with.
+// A node without a name is compared with the first node of the same processors, which was present when the
+// machine started.
 Tier tier_of(hwloc_topology_t topology, hwloc_obj_t node) {
   Tier tier = Tier::dram;
   if (named_tier(node, tier)) return tier;
@@ -150,8 +150,8 @@ void take_core(hwloc_topology_t topology, hwloc_obj_t object, Machine& machine,
   machine.cores.push_back(std::move(core));
 }
 
-// Whether the cores are of kinds that differ by design. Kinds of the same design whose frequencies differ
-// by a few percent, as in many servers, do not count.
+// Whether the cores are of kinds that differ by design. Kinds of the same design whose frequencies differ by
+// a few percent, as in many servers, do not count.
 bool has_unlike_cores(hwloc_topology_t topology) {
   int kinds = hwloc_cpukinds_get_nr(topology, 0);
   if (kinds < 2) return false;
@@ -248,9 +248,9 @@ Result convert(hwloc_topology_t topology, Machine& machine) {
 }
 
 /// Tests in a child process whether hwloc can read a description, since it may crash or loop on invalid
-/// input. Fails with what it did.
+/// input. A failure says what happened.
 Result try_description(const std::function<void()>& read) {
-  constexpr unsigned seconds = 20; // the largest real machine takes less than one
+  constexpr unsigned seconds = 20; // the largest real machine takes less than one second
   os::Ending ending;
   NEAR_TRY(os::try_in_child(read, seconds, ending));
   if (ending.by_signal() && (ending.signal() == SIGXCPU || ending.signal() == SIGKILL))
@@ -288,7 +288,7 @@ std::vector<const Variable*> set_variables() {
   return found;
 }
 
-/// Adds to the latest failure which variables have caused it, and what to do about them.
+/// Extends the message of the latest failure: which variables caused it, and what to do about them.
 Result blame(const std::vector<const Variable*>& given, Result failed) {
   const std::string reason(base::failure_text());
   if (given.empty()) return base::fail(failed.code(), "this machine cannot be read: {}", reason);
@@ -305,7 +305,7 @@ Result blame(const std::vector<const Variable*>& given, Result failed) {
 Result read_with_hwloc(Machine& machine, bool devices) {
   Topology topology;
   if (!topology.made) return base::fail_system("hwloc_topology_init", errno);
-  // hwloc's libxml plugin ignores a broken file that is named only by the variable.
+  // hwloc's libxml plugin ignores a broken file that only the variable names.
   const char* const file = std::getenv("HWLOC_XMLFILE");
   if (file != nullptr && *file != 0 && hwloc_topology_set_xml(topology.handle, file) != 0)
     return base::fail_system("hwloc_topology_set_xml", errno);
@@ -325,7 +325,7 @@ std::string machine_variables() {
 }
 
 Result read_machine(Machine& machine, bool devices) {
-  // If a sandbox refuses this call, hwloc would repeat it again and again.
+  // If a sandbox refuses this call, hwloc would repeat it endlessly.
   CpuSet allowed;
   NEAR_TRY(os::affinity_of(0, allowed));
   const auto given = set_variables();
@@ -377,7 +377,7 @@ Result recorded_machine(const std::string& description, Machine& machine) {
   Machine made;
   NEAR_TRY(load(topology, true));
   NEAR_TRY(convert(topology.handle, made));
-  // This holds even if the environment tells hwloc that every description is of this system.
+  // Set even if the environment tells hwloc that every description is of this system.
   made.recorded = true;
   if (made.allowed.empty()) made.allowed = to_set(hwloc_topology_get_allowed_cpuset(topology.handle));
   machine = std::move(made);

@@ -1,5 +1,5 @@
-// A machine as the mapping of ranks needs it: cores in order of nearness, each with its caches, NUMA node
-// and package; memory; NICs and GPUs. Read once through hwloc, and plain data afterwards.
+// A machine as needed for mapping ranks: cores in order of nearness, each with its caches, NUMA node and
+// package; memory; NICs and GPUs. Read once through hwloc; plain data afterwards.
 #pragma once
 
 #include "base/result.h"
@@ -55,7 +55,7 @@ struct Device {
 struct Machine {
   std::vector<Core> cores;
   std::vector<Node> nodes;
-  /// Distances between nodes by index, row by row; 10 means local; empty if the system does not tell.
+  /// Distances between nodes by index, row by row; 10 means local; empty if the system does not report them.
   std::vector<unsigned> distances;
   std::vector<Device> devices;
   unsigned l2s = 0, l3s = 0, numas = 0, packages = 0;
@@ -63,27 +63,27 @@ struct Machine {
   bool unlike_cores = false; ///< Core::speed is set
   bool recorded = false;     ///< not the machine on which this process runs
   CpuSet allowed;            ///< for a recorded machine: the processors that jobs may use
-  std::string processor;     ///< name of the model; "" if the system does not tell
+  std::string processor;     ///< name of the model; "" if the system does not report it
   CpuSet cpus() const;
   /// The NICs that carry MPI messages: those with verbs, or all NICs if there are none with verbs.
   std::vector<Device> nics() const;
-  /// The distance between two nodes: 10 for the same node, 20 for two nodes if the system does not tell.
+  /// The distance between two nodes: 10 for the same node; 20 for two nodes if the system does not report it.
   unsigned distance(unsigned one, unsigned other) const;
   /// Describes the machine: "1 package, 2 NUMA nodes, 4 L3 caches, 32 cores, 64 processors".
   std::string text() const;
 };
 
 /// The kernel's number of the node with this kind of memory that is nearest to the processors (if empty: to
-/// the first core); among equally near nodes, the one with most memory. -1 if there is none.
+/// the first core); among equally near nodes, the one with the most memory. -1 if there is none.
 int nearest_node(const Machine& machine, const CpuSet& cpus, Tier tier);
 
-/// The variables by which the environment describes a machine to hwloc, as "HWLOC_XMLFILE=file ..."; "" if
+/// The variables with which the environment describes a machine to hwloc, as "HWLOC_XMLFILE=file ..."; "" if
 /// there are none.
 std::string machine_variables();
 
 /// Reads this machine, or the one that the environment describes to hwloc (machine_variables). NICs and GPUs
-/// are included only with `devices`: finding them takes milliseconds. Descriptions are tried in a child
-/// first, since hwloc may crash or loop on them; a failure names the variables.
+/// are included only with `devices`: finding them takes milliseconds. Descriptions are first tried in a child
+/// process, since hwloc may crash or loop on them; a failure names the variables.
 Result read_machine(Machine& machine, bool devices = false);
 /// Reads a description of a machine: hwloc's synthetic form, such as "package:2 numa:2 l3:2 core:4 pu:2",
 /// or its XML.

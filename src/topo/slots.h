@@ -14,7 +14,7 @@ struct Slots {
   CpuSet allowed;     ///< the processors that may be used
   std::string reason; ///< "2: affinity mask 4, cpuset 4, cpu.max 1.5"
 };
-/// Counts the slots: the least of affinity mask, cpuset, and processor time rounded up; at least 1.
+/// Counts the slots: the minimum of affinity mask, cpuset, and processor time rounded up; at least 1.
 Slots count_slots(const CpuSet& affinity, const os::Limits& limits);
 /// The slots of a recorded machine: what its description allows.
 Slots slots_of_recorded(const Machine& machine);
