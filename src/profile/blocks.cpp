@@ -1,7 +1,7 @@
-// The model of packing: what was measured for a few lengths and distances of blocks, interpolated.
+// The model of packing: interpolates the measurements for a few lengths and distances of blocks.
 //
-// Between the measured points costs are straight lines if all axes are logarithmic. Beyond the last point a cost stays what it
-// is there; of longer blocks, for each byte.
+// Between the measured points costs are straight lines on logarithmic axes. Beyond the last point the cost remains constant;
+// for longer blocks, the cost per byte does.
 #include "profile/blocks.h"
 
 #include "base/atomic.h"
@@ -15,7 +15,7 @@ namespace {
 
 constexpr double line = base::cache_line;
 
-/// Where a value lies on an axis: between which two points, and how far from the first one (0 to 1).
+/// The position of a value on an axis: between which two points, and how far from the first one (0 to 1).
 struct Position {
   std::size_t low = 0, high = 0;
   double part = 0;
@@ -31,13 +31,13 @@ Position position_of(const Axis& axis, double value) {
 
 double between(double low, double high, double part) { return low * std::pow(high / low, part); }
 
-/// The share of `bytes` bytes, used again and again, that a cache of `cache` bytes no longer has: none if they fit, all of four
-/// times as many.
+/// The share of `bytes` bytes, used again and again, that a cache of `cache` bytes no longer holds: none if they fit, all if
+/// there are four times as many.
 double missing(double bytes, double cache) { return std::clamp(std::log2(bytes / cache) / 2, 0.0, 1.0); }
 
-/// Between which levels the lines of so many bytes lie.
+/// The levels between which the lines of this many bytes lie.
 Position level_of(const BlockCosts& costs, double touched, unsigned sharers) {
-  // Other processors use the last-level cache too. Where it is the second one, there are two levels.
+  // Other processors use the last-level cache too. If it is the second level, there are only two levels.
   const double sizes[] = {1.0 * costs.caches[0], 1.0 * costs.caches[1],
                           std::max(0.25 * costs.caches[2] / sharers, 1.0 * costs.caches[1])};
   for (std::size_t level = levels - 1; level > 0; --level)
@@ -45,7 +45,7 @@ Position level_of(const BlockCosts& costs, double touched, unsigned sharers) {
   return {};
 }
 
-/// Nanoseconds for one block of this length at this distance, with all lines at this level.
+/// Nanoseconds for one block of this length at this distance, if all lines are at this level.
 double block_cost(const BlockCosts::Table& table, const Blocks& blocks, std::size_t level) {
   const auto bytes = static_cast<double>(blocks.bytes);
   const Position length = position_of(block_lengths, bytes),
@@ -57,8 +57,8 @@ double block_cost(const BlockCosts::Table& table, const Blocks& blocks, std::siz
   return longer * between(at(length.low), at(length.high), length.part) / 1000;
 }
 
-/// The least time of stores into lines in memory. A processor keeps some stores without waiting for their lines; from the next one
-/// on it waits about as long as for `few_blocks` blocks. Nanoseconds. 0 where stores wait as loads do.
+/// The least time in nanoseconds for stores into lines in memory. A processor holds some stores without waiting for their lines;
+/// from the next one on it waits about as long as for `few_blocks` blocks. 0 if stores wait as loads do.
 double least_of_stores(const BlockCosts& costs, double lines) {
   constexpr double kept = 10, all = 14; // measured on an AMD EPYC
   const auto way = static_cast<std::size_t>(Direction::scatter);
@@ -89,7 +89,7 @@ double touched_bytes(const Blocks& blocks) {
   const auto count = static_cast<double>(blocks.count), bytes = static_cast<double>(blocks.bytes);
   const double lines = std::ceil(bytes / line) * line;
   if (blocks.count <= 1 || blocks.step >= std::max(bytes, line)) return count * lines;
-  return std::max(lines, (count - 1) * blocks.step + bytes); // several in each line, or in each other
+  return std::max(lines, (count - 1) * blocks.step + bytes); // several in each line, or in every other
 }
 
 CopyTerms predict_copy(const BlockCosts& costs, Direction direction, std::span<const Blocks> all,

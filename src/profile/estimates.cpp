@@ -1,4 +1,4 @@
-// From the profile to what ranks begin with.
+// From the profile to the ranks' initial estimates.
 #include "profile/profile.h"
 
 #include <algorithm>
@@ -8,11 +8,11 @@ namespace near::profile {
 
 namespace {
 
-/// Programs send, most often, what they have just computed.
+/// Most often, programs send what they have just computed.
 constexpr auto usual = static_cast<std::size_t>(Source::rewritten);
 
-/// Streaming only where cached stores take so much more, as for packets (shm/engine.h). One that was not measured is not
-/// taken.
+/// Streaming only if cached stores take this much longer, as for packets (shm/engine.h). A kind that was not measured is
+/// not used.
 bool streaming_pays(const std::array<std::uint32_t, 2>& cost) {
   return cost[1] != 0 && (cost[0] == 0 || std::uint64_t{2} * cost[0] > std::uint64_t{3} * cost[1]);
 }

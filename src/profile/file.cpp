@@ -1,4 +1,4 @@
-// The location of the profile, and the name of the machine that it belongs to.
+// The location of the profile, and the name of the machine to which it belongs.
 #include "profile/profile.h"
 
 #include "os/files.h"

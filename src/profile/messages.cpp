@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::uint64_t usual_bytes = 64u << 10;
 
-/// Nanoseconds for as many consecutive bytes, from the sizes that were measured: a straight line of cost per byte over the logarithm of the
-/// size. 0: unknown.
+/// Nanoseconds for as many consecutive bytes, interpolated between the measured sizes: a straight line of cost per byte over the
+/// logarithm of the size. 0: unknown.
 double transfer_time(const Profile& profile, Distance distance, Kind kind, std::uint64_t bytes) {
   const auto& classes = profile.cost[static_cast<std::size_t>(distance)];
   auto cost = [&](std::size_t size) {
@@ -32,14 +32,14 @@ double transfer_time(const Profile& profile, Distance distance, Kind kind, std::
   return per_mib * static_cast<double>(bytes) / (1 << 20);
 }
 
-/// The time of this kind; one that was not measured is never the faster one.
+/// The time for this kind; a kind that was not measured is never the faster one.
 double time_or_never(const Profile& profile, Distance distance, Kind kind, std::uint64_t bytes) {
   const double time = transfer_time(profile, distance, kind, bytes);
   return time != 0 ? time : HUGE_VAL;
 }
 
-/// Nanoseconds for half a round trip of as many consecutive bytes, from the sizes that were measured: straight lines on
-/// logarithmic axes. 0: unknown.
+/// Nanoseconds for half a round trip of as many consecutive bytes, interpolated between the measured sizes: straight
+/// lines on logarithmic axes. 0: unknown.
 double short_time(const Profile& profile, Distance distance, std::uint64_t bytes) {
   const auto& times = profile.short_time[static_cast<std::size_t>(distance)];
   std::size_t below = 0;
@@ -84,7 +84,7 @@ MessageTerms predict_message(const Profile& profile, Distance distance, std::spa
                streaming = time_or_never(profile, distance, Kind::pipelined_streaming, bytes);
   if (streaming < cached) terms.kind = Kind::pipelined_streaming;
   terms.transfer = std::min(cached, streaming);
-  const unsigned sharers = distance <= Distance::l3 ? 2 : 1; // of a last-level cache
+  const unsigned sharers = distance <= Distance::l3 ? 2 : 1; // sharing a last-level cache
   terms.packing = predict_copy(profile.blocks, Direction::gather, all, Before::hot, sharers).total();
   terms.unpacking = predict_copy(profile.blocks, Direction::scatter, all, Before::hot, sharers).total();
   terms.overlap = terms.transfer + terms.packing + terms.unpacking -

@@ -36,7 +36,7 @@ const char* source_name(Source source);
 enum class Kind { direct, pipelined_cached, pipelined_streaming, cma };
 inline constexpr std::size_t kinds = 4;
 
-/// Messages that leave whole, in a slot or a packet. Bytes.
+/// In bytes: messages sent whole, in a slot or a packet.
 inline constexpr std::array<std::uint32_t, 6> short_sizes = {8, 64, 256, 1024, 4096, 16384};
 
 struct Profile {
@@ -54,14 +54,14 @@ struct Profile {
 
 /// The profile in the form of its file.
 std::string text_of(const Profile& profile);
-/// Reads the text of a profile. The text of a failure names the line. `profile` is set only on success.
+/// Reads the text of a profile. The message of a failure names the line. `profile` is set only on success.
 Result parse(std::string_view text, Profile& profile);
 
 /// A name that identifies this machine and changes with its hardware: host name, topology, processor.
 std::string machine_name(const topo::Machine& machine);
 
-/// The path of the profile for the machine of that name: $XDG_CACHE_HOME/near, else $HOME/.cache/near.
-/// Fails if neither variable is set.
+/// The path of the profile for the machine of that name: in $XDG_CACHE_HOME/near or, if that is not set,
+/// $HOME/.cache/near. Fails if neither variable is set.
 Result path_of(const std::string& machine, std::string& path);
 
 /// Reads the profile for the machine of that name; `found` is false if there is none. Fails, with advice,

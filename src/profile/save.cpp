@@ -1,4 +1,5 @@
-// Writes the machine's profile. Only `near calibrate` does: ranks read it, without streams (os/files.h).
+// Writes the machine's profile. Only `near calibrate` uses this: ranks
+// read the profile, without streams (os/files.h).
 #include "profile/profile.h"
 
 #include <cerrno>
