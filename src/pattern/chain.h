@@ -1,5 +1,5 @@
-// A chain of the leaders of machines, along which a long broadcast travels in chunks: while a leader receives one, it passes the one
-// before on, to the next leader and to its own ranks.
+// A chain of the leaders of machines, along which a long broadcast travels in chunks: while a leader receives one chunk, it passes
+// the previous one on to the next leader and to its own ranks.
 #pragma once
 
 #include "abi/types.h"
@@ -9,10 +9,10 @@
 
 namespace near::pattern {
 
-/// From so many bytes on, a broadcast between machines may have chunks, of so many.
+/// From this many bytes on, a broadcast between machines may be cut into chunks of this size.
 inline constexpr MPI_Count least_in_chunks = 512 << 10, chunk_bytes = 256 << 10;
-/// Whether a chain takes less time than a tree: the last leader waits for a chunk to pass all others. A recorded call would have some
-/// ten steps for each chunk.
+/// Whether a chain is faster than a tree: the last leader waits until a chunk has passed all others. A recorded call would have
+/// about ten steps for each chunk.
 inline bool is_for_chain(MPI_Count bytes, int machines, bool recorded) {
   return bytes >= std::max(least_in_chunks, chunk_bytes * (machines - 2)) && !recorded;
 }
@@ -23,10 +23,10 @@ inline MPI_Count bytes_of_chunk(MPI_Count bytes, int index) {
   return std::min(chunk_bytes, bytes - index * chunk_bytes);
 }
 
-/// The leaders in the order in which they receive: that of the root first, then by index.
+/// The leaders in the order in which they receive: the root's leader first, then by index.
 class Chain {
 public:
-  /// `count` machines, as seen by machine `own`.
+  /// For `count` machines, from the point of view of machine `own`.
   Chain(int count, int root, int own) : count_(count), root_(root), own_(own) {}
   bool is_first() const { return own_ == root_; }
   bool is_last() const { return next() == root_; }
@@ -37,7 +37,7 @@ private:
   int count_, root_, own_;
 };
 
-/// What a rank does in such a broadcast; `leads`: it is a leader.
+/// The part of a rank in such a broadcast; `leads`: it is a leader.
 ///   start_receive(chunk, from), start_send(chunk, to), finish_until(remaining)    between leaders
 ///   here(chunk)                                                                   among the ranks of the machine
 template <class Verbs>
@@ -46,7 +46,7 @@ base::Result pass_along(const Chain& chain, int chunks, bool leads, Verbs&& verb
   if (receives) NEAR_TRY(verbs.start_receive(0, chain.previous()));
   for (int index = 0; index < chunks; ++index) {
     const bool more = index + 1 < chunks;
-    // Under way, oldest first: this chunk's receive, the last one's send, the next one's receive.
+    // Under way, oldest first: this chunk's receive, the previous one's send, the next one's receive.
     if (receives && more) NEAR_TRY(verbs.start_receive(index + 1, chain.previous()));
     if (receives) NEAR_TRY(verbs.finish_until((sends && index > 0 ? 1 : 0) + (more ? 1 : 0)));
     if (sends) NEAR_TRY(verbs.start_send(index, chain.next()));

@@ -1,8 +1,8 @@
 // Recursive doubling: neighbouring groups of 1, 2, 4, ... ranks exchange what they have. R. Thakur, R. Rabenseifner, W. Gropp,
 // "Optimization of collective communication operations in MPICH", IJHPCA 19 (2005).
 //
-// Of a number of ranks that is not a power of two, as many as exceed it are folded away: of the first 2 (size - power) ranks each even
-// one gives what it has to its right neighbour and rests. The acting ranks are then a power of two, and still stand in rank order.
+// If the number of ranks is not a power of two, the excess is folded away: each even one of the first 2 (size - power) ranks gives
+// its data to its right neighbour and rests. The number of acting ranks is then a power of two, and they are still in rank order.
 #pragma once
 
 #include "base/result.h"
@@ -18,11 +18,11 @@ public:
   }
   bool is_folded() const { return rank_ < folded_; }
   bool rests() const { return is_folded() && rank_ % 2 == 0; }
-  /// Of a folded rank: the other one.
+  /// For a folded rank: the other rank of its pair.
   int neighbour() const { return rests() ? rank_ + 1 : rank_ - 1; }
   /// The number of acting ranks.
   int power() const { return power_; }
-  /// The rank with which an acting one exchanges what both have at this distance, a power of two below power().
+  /// The rank with which an acting rank exchanges the data of both at this distance, a power of two below power().
   int partner(int distance) const {
     const int actor = acting_ ^ distance;
     return actor < folded_ / 2 ? 2 * actor + 1 : actor + folded_ / 2;
@@ -32,7 +32,7 @@ private:
   int rank_, power_ = 1, folded_, acting_;
 };
 
-/// What a rank does in an allreduce by recursive doubling:
+/// The part of a rank in an allreduce by recursive doubling:
 ///   give(to), take(from)     a rank that rests sends its vector, and receives the result
 ///   absorb(from)             receives a vector and adds it
 ///   exchange(partner)        both send what they have, and add what the other has

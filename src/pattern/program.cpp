@@ -13,7 +13,7 @@ namespace {
 
 using base::Result;
 
-/// The steps of a member of a group, whose members have the ranks of a list.
+/// The steps of a member of a group whose members have the ranks in a list.
 class Writer {
 public:
   Writer(Program& into, RankList ranks) : into_(into), ranks_(ranks) {}
@@ -83,7 +83,7 @@ void broadcast_scatter_allgather(Writer& writer, const Member& own) {
   writer.go_round(Ring(own.rank, own.size), bytes_of(0, 1), false);
 }
 
-/// Sends and receives whole vectors, which are added to what this rank has.
+/// Sends and receives whole vectors, which are added to the data of this rank.
 struct Vectors {
   Writer& writer;
   MPI_Count bytes;
@@ -133,7 +133,7 @@ constexpr Row rows[] = {{Collective::broadcast, "binomial", broadcast_binomial},
                         {Collective::allreduce, "ring", allreduce_ring},
                         {Collective::allreduce, "linear", allreduce_linear}};
 
-/// The call of a group of which each member is on a machine of its own, or which has no levels.
+/// The call of a group whose members are each on a machine of their own, or which has no levels.
 void write_messages(Program& program, const Facts& facts, RankList ranks, int rank, int root) {
   Writer writer(program, ranks);
   const choice::Algorithm& chosen = choose(facts);
@@ -142,7 +142,7 @@ void write_messages(Program& program, const Facts& facts, RankList ranks, int ra
       row.write(writer, {.rank = rank, .size = ranks.size(), .root = root, .bytes = facts.bytes});
 }
 
-/// A leader's part of a long broadcast, or that of another rank of its machine.
+/// The part of a leader, or of another rank on its machine, in a long broadcast.
 struct Chunks {
   Writer& writer;
   MPI_Count bytes;
@@ -177,7 +177,7 @@ Program program_of(const Facts& call, const Machines& machines, RankList leaders
     if (phase.chain) {
       const Chain chain(machines.count(), root_machine, own);
       (void)pass_along(chain, chunks_of_chain(call.bytes), leads, Chunks{writer, call.bytes});
-      break; // the phases on the machine are between its steps
+      break; // the phases on the machine take place between its steps
     }
     if (!phase.among_leaders)
       writer.on_machine(phase.facts.collective, phase.facts.bytes);

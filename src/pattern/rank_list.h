@@ -5,8 +5,8 @@
 
 namespace near::pattern {
 
-/// A list of distinct ranks. Position i holds the rank that the group's member i has in whatever the list
-/// refers to: a communicator, or a larger group.
+/// A list of distinct ranks. Position i holds the rank of the group's member i in the communicator or larger
+/// group to which the list refers.
 class RankList {
 public:
   /// 0, 1, ... `size` - 1.
@@ -35,7 +35,7 @@ private:
   constexpr RankList(int first, int stride, const int* listed, int size)
       : first_(first), stride_(stride), size_(size), listed_(listed) {}
   int first_, stride_, size_;
-  const int* listed_; ///< null: first_ and stride_ say it
+  const int* listed_; ///< null: given by first_ and stride_
 };
 
 } // namespace near::pattern

@@ -1,5 +1,5 @@
-// A ring of the ranks of a collective group: data is cut into a slice for each rank, and in each round every rank passes one on to its
-// right neighbour while another arrives from the left.
+// A ring of the ranks of a collective group: data is cut into one slice per rank, and in each round every rank passes a slice on to
+// its right neighbour while another arrives from the left.
 #pragma once
 
 #include "abi/types.h"
@@ -8,7 +8,8 @@ namespace near::pattern {
 
 class Ring {
 public:
-  /// Of `size` ranks, as seen by `rank`. Where slices are numbered otherwise than ranks, this is the one that begins at `rank`.
+  /// `size` ranks, from the point of view of `rank`. If slices are numbered
+  /// differently from ranks, `rank` is the number of the slice that begins here.
   Ring(int rank, int size) : rank_(rank), size_(size) {}
   int left() const { return (rank_ - 1 + size_) % size_; }
   int right() const { return (rank_ + 1) % size_; }
@@ -18,7 +19,7 @@ public:
   struct Round {
     int leaves, arrives;
   };
-  /// Every rank begins with its own slice and gets all others.
+  /// Every rank begins with its own slice and receives all others.
   Round gathering(int round) const {
     return {(rank_ - round + size_) % size_, (rank_ - round - 1 + size_) % size_};
   }
@@ -31,18 +32,18 @@ private:
   int rank_, size_;
 };
 
-/// A part of a vector, in its elements.
+/// A part of a vector, in elements.
 struct Part {
   MPI_Count begin, count;
 };
-/// Slice `index` of a vector that is cut for `size` ranks: sizes differ by at most one element.
+/// Slice `index` of a vector that is cut for `size` ranks; the slices' sizes differ by at most one element.
 inline Part slice_of(MPI_Count count, int index, int size) {
   const MPI_Count begin = count / size * index + count % size * index / size;
   const MPI_Count end = count / size * (index + 1) + count % size * (index + 1) / size;
   return {begin, end - begin};
 }
-/// `pieces` pieces from `first` on of a vector that is cut for `size` ranks into pieces of equal length, of which the last ones may be
-/// shorter or empty.
+/// `pieces` pieces, starting at `first`, of a vector that is cut for `size` ranks into pieces of equal length; the last pieces may
+/// be shorter or empty.
 inline Part pieces_of(MPI_Count count, int first, int pieces, int size) {
   const MPI_Count each = (count + size - 1) / size;
   const MPI_Count begin = each * first < count ? each * first : count;
