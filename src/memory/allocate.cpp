@@ -43,9 +43,9 @@ constexpr std::uint64_t worth_a_look = 1u << 20;
 /// exist by then.
 bool looks_at_pages(const AllocationHints& hints) { return hints.node >= 0 || hints.page_bytes != 0; }
 
-/// Returns true if memory is only bound to its node now, and its pages are allocated on first touch. This is
-/// not done if a page that the kernel cannot supply would end the process, nor for huge pages where the
-/// kernel may supply them for shared memory.
+/// Returns true if memory is only bound to its node now, and its pages are allocated on first touch. Returns
+/// false if a page that the kernel cannot supply would end the process, and for huge pages if the kernel may
+/// supply them for shared memory.
 bool may_come_later(std::size_t bytes, const AllocationHints& hints, const Arena::Placing& placing) {
   constexpr std::size_t large = 16u << 20;
   if (bytes < large || looks_at_pages(hints)) return false;
@@ -108,8 +108,8 @@ Result check_free_memory(std::uint64_t bytes, bool listed) {
                     std::string(base::failure_text()), (open(all) - bytes) >> 20);
 }
 
-/// Gives the block that has been kept longest back: returns its pages to the kernel. Returns false if nothing
-/// is kept.
+/// Frees the block that has been kept longest: returns its pages to the kernel. Returns false if nothing is
+/// kept.
 bool give_back_oldest() {
   Space& self = space();
   KeptBlocks::Block block;
@@ -143,8 +143,7 @@ Result list_and_place(std::byte* address, std::uint64_t bytes, const AllocationH
   promised = list_block(begin, bytes, hints.node, use, promised ? bytes : 0) && promised;
   Result placed = check_free_memory(bytes, promised);
   if (placed.ok()) {
-    // It is not an error if setting a policy is forbidden, since first touch by this bound process still
-    // decides.
+    // It is not an error if policies are forbidden, since first touch by this bound process still decides.
     const bool bound = os::prefer_node(address, bytes, placing.node).ok();
     std::uint64_t huge = os::huge_page_size();
     if (placing.huge && huge != 0) {

@@ -31,12 +31,12 @@ bool free_shareable(void* address, segment::BlockUse use = segment::BlockUse::al
 /// Allocates `count` pages on this processor's node, for the transport's own use, and sets `made`. Fails with
 /// Code::limit if the arena is full, and with Code::no_memory if the memory limit is reached.
 Result allocate_pages(std::size_t count, void*& made);
-/// Whether there are so many addresses for such memory that some may serve speed alone. There are few if a limit (`ulimit -v`) has made
-/// the segment small.
+/// Whether addresses for such memory are so plentiful that some may serve speed alone. They are few if a limit (`ulimit -v`) has
+/// made the segment small.
 bool has_ample_space();
 
 /// Reserves addresses for pages on this processor's node, for the transport's and the collectives' own use, without
-/// allocating them, and sets `made`. Fails with Code::limit if the arena is full.
+/// allocating the pages, and sets `made`. Fails with Code::limit if the arena is full.
 Result reserve_pages(std::size_t count, void*& made);
 /// Allocates pages at reserved addresses. Fails with Code::no_memory if the memory limit is reached.
 Result populate_pages(void* address, std::size_t bytes);

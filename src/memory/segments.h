@@ -1,8 +1,8 @@
 // The segments that this process has mapped, and addresses that consist of a segment and an offset.
 //
-// Number 0 is the segment of this process's own job (Space::segment). Jobs that connect map each other's
-// segments in addition. The numbers are valid only in this process: another one may have mapped the same
-// segments in a different order.
+// Number 0 is the segment of this process's own job (Space::segment). Jobs that connect also map each other's
+// segments. The numbers are valid only in this process: another one may have mapped the same segments in a
+// different order.
 #pragma once
 
 #include "memory/space.h"
@@ -22,8 +22,8 @@ struct GlobalAddress {
 /// NearMPI segment of this layout version, or if too few addresses are free.
 base::Result map_segment(int descriptor, std::uint32_t& number);
 
-/// Unmaps the segment with this number. Global addresses in it are invalid from then on. Does nothing if the
-/// number is 0 or not in use.
+/// Unmaps the segment with this number. Global addresses in it become invalid. Has no effect if the number is
+/// 0 or not in use.
 void unmap_segment(std::uint32_t number);
 
 /// Returns the segment with this number, or nullptr if there is none.
@@ -33,12 +33,12 @@ segment::Segment* find_segment(std::uint32_t number);
 /// process sends to others refer to this segment.
 const segment::Segment* find_segment_of(object::ProcessId process);
 
-/// Returns the number of a process's machine among those of its job: a fact that all processes know alike.
+/// Returns the number of a process's machine in its job; all processes get the same result.
 std::uint32_t machine_of(object::ProcessId process);
 
 /// Returns the row of a process in its segment, which this process has mapped (find_segment_of()).
 std::uint32_t row_of(object::ProcessId process);
-/// Returns how far such a process is from its NIC: RankEntry::nic_distance.
+/// Returns the distance of such a process from its NIC: RankEntry::nic_distance.
 std::uint32_t nic_distance(object::ProcessId process);
 /// Returns where such a process runs: RankEntry::location. Unknown parts are Location::several.
 segment::Location location_of(object::ProcessId process);
@@ -49,8 +49,8 @@ object::ProcessId process_in(std::uint32_t row);
 /// segments, so that it is private memory.
 bool find_global(const void* address, GlobalAddress& found);
 
-/// Returns where a global address is mapped in this process, or nullptr if its segment is not mapped or ends
-/// before it.
+/// Returns where a global address is mapped in this process, or nullptr if its segment is not mapped or is
+/// shorter.
 std::byte* local_address(GlobalAddress address);
 
 } // namespace near::memory

@@ -16,12 +16,12 @@ struct Space {
   segment::Segment segment;                               ///< of this process's job
   std::vector<std::unique_ptr<segment::Segment>> further; ///< of other jobs; see memory/segments.h
   std::uint32_t row = 0;                                  ///< this process's row in the segment's rank table
-  std::uint32_t job_size = 0; ///< processes with which the job begins on this machine
-  /// The ranks of these processes in the job, by row, in rising order; empty if a row is its process's rank, as in jobs
-  /// on one machine.
+  std::uint32_t job_size = 0; ///< number of the job's initial processes on this machine
+  /// The ranks of these processes in the job, by row, in ascending order; empty if each process's row is its rank, as
+  /// in jobs on one machine.
   std::vector<std::uint32_t> ranks;
   std::uint32_t machine = 0; ///< number of this machine among those of the job
-  /// That of each process of the job, by rank; empty if the job has one machine.
+  /// The machine of each process of the job, by rank; empty if the job has one machine.
   std::vector<std::uint32_t> machine_of;
   Arena arena;          ///< within this process's region
   Arena far_arena;      ///< outside the regions; empty unless every process has mapped the whole segment
