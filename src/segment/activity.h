@@ -23,10 +23,10 @@ struct Activity {
   bool consistent = true;
 };
 
-/// What is known of functions by the numbers that state lines have; null: nothing.
+/// What is known about functions, by their numbers in state lines; null: nothing.
 struct Functions {
   const char* (*name)(std::uint32_t function) = nullptr; ///< such as "MPI_Recv"; nullptr for unknown numbers
-  /// Whether it writes its peer, tag and bytes into the state line; otherwise those of an earlier call are there.
+  /// Whether the function writes its peer, tag and bytes into the state line; otherwise the line holds those of an earlier call.
   bool (*tells)(std::uint32_t function) = nullptr;
 };
 
@@ -41,9 +41,9 @@ std::string activity_text(const Activity& activity, const Functions& functions, 
 /// The name of a phase for display: "launched", "in MPI" and so on.
 const char* phase_name(Phase phase);
 
-/// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent,
-/// unexpected messages, activity. `descriptor` is the segment's. `pids` are the processes by rank, for
-/// callers that know them better than the rank table, which every process can write; 0: not started. `ranks` likewise.
+/// A table with a line for each process of the job: rank, pid, phase, calls, messages and bytes sent, unexpected
+/// messages, activity. `descriptor` is the segment's. `pids` (0: not started) and `ranks` describe the processes, for
+/// callers with more reliable information than the rank table, which every process can write.
 std::string job_table(const Segment& segment, int descriptor, const Functions& functions,
                       std::uint64_t now_ns, std::span<const std::int32_t> pids = {},
                       std::span<const unsigned> ranks = {});

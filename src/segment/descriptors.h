@@ -7,8 +7,8 @@
 
 namespace near::segment {
 
-/// "/proc/<process>/fd/<number>" of the memory file with this name, or whose name begins so before a space; "" if the process has none
-/// open, or may not be inspected. `number` gets the number.
+/// The path "/proc/<process>/fd/<number>" of the memory file whose name is `name`, or begins with it and a space; "" if the process
+/// has none open, or may not be inspected. `number` receives the number.
 std::string path_of_memory_file(std::int32_t process, std::string_view name, int* number = nullptr);
 
 } // namespace near::segment

@@ -1,6 +1,6 @@
 // What the ranks of a job assume about the cost of copies before they have made any: the machine's profile
-// (near calibrate), or else built-in values. mpiexec puts them into the segment's header, so that no rank
-// reads a file and all start with the same estimates.
+// (near calibrate), or otherwise built-in values. mpiexec puts them into the segment's header, so that no
+// rank reads a file and all start with the same estimates.
 #pragma once
 
 #include "segment/statistics.h"

@@ -1,5 +1,5 @@
-// The machine of a job, as mpiexec has read it: once for all ranks and tools, so that none of them loads
-// hwloc. Plain tables in the launcher's region, after the rank table:
+// The machine of a job, read by mpiexec once for all ranks and tools, so that none of them loads hwloc. Plain
+// tables in the launcher's region, after the rank table:
 //
 //   | MachineHead | processors | nodes | distances | devices |
 //
@@ -13,7 +13,7 @@
 
 namespace near::segment {
 
-/// One processor (hardware thread) and the parts of the machine that it belongs to, numbered as in Location.
+/// One processor (hardware thread) and the parts of the machine that contain it, numbered as in Location.
 struct MachineProcessor {
   std::uint16_t number; ///< the kernel's number
   std::uint16_t core, l2, l3, numa, package;
@@ -45,7 +45,7 @@ struct alignas(8) MachineHead {
 struct Machine {
   std::span<MachineProcessor> processors;
   std::span<MachineNode> nodes;
-  /// Between nodes by index, row by row, as the kernel says; 10: to itself.
+  /// Between nodes by index, row by row, as reported by the kernel; 10: to itself.
   std::span<std::uint16_t> distances;
   std::span<MachineDevice> devices; ///< those found so far
 };
@@ -59,8 +59,8 @@ Result make_machine(Segment& segment, std::uint32_t processors, std::uint32_t no
 /// Launcher: adds the devices; call it at most once. `processors` and `nodes` must be as for make_machine().
 void add_devices(const Segment& segment, std::uint32_t processors, std::uint32_t nodes,
                  std::span<const MachineDevice> devices);
-/// Returns false if the machine is not described, as in a program started without mpiexec. Checks what is
-/// written there.
+/// Finds the description of the machine. Returns false if there is none, as in a program started without
+/// mpiexec. Checks the contents.
 bool find_machine(const Segment& segment, Machine& machine);
 
 } // namespace near::segment

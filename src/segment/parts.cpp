@@ -30,7 +30,7 @@ std::string text_of(const std::vector<JobPart>& parts) {
   return text;
 }
 
-/// Takes fields from the front of a text that another process has written.
+/// Takes fields from the front of text that another process has written.
 class Fields {
 public:
   explicit Fields(std::string_view text) : left_(os::split(text, '\0')) {}
@@ -59,8 +59,8 @@ Result publish_parts(const std::vector<JobPart>& parts, int& descriptor) {
   return os::seal_length(descriptor);
 }
 
-/// What the process has published. Words that other users have written would be executed as this one's, and an unsealed file may still be
-/// empty.
+/// Reads what the process has published. Refuses other users' files, since their words would be executed as this user's, and
+/// unsealed files, which may still be empty.
 static bool read_published(std::int32_t launcher, std::string& text) {
   int number = -1, descriptor = -1;
   if (path_of_memory_file(launcher, file_name, &number).empty()) return false;

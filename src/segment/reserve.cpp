@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::uint64_t queue_slot_bytes = 128;
 
-/// By default a rank starts with `few` packets, in a small job with `many`, of 16 KiB each unless the eager limit is
-/// larger.
+/// By default a rank starts with `few` packets, or in a small job with `many`, of 16 KiB each unless the eager limit
+/// is larger.
 constexpr std::uint64_t few = 32, many = 64;
 
 } // namespace

@@ -55,7 +55,7 @@ std::vector<std::int32_t> running_jobs() {
   std::vector<Holder> holders;
   std::vector<std::int32_t> launchers;
   const std::string space = os::number_space();
-  std::vector<std::int32_t> parts; // that jobs on several machines have on this one
+  std::vector<std::int32_t> parts; // parts on this machine of jobs on several machines
   for (auto process : os::own_processes()) {
     if (const auto of_job = parts_of(process); !of_job.empty()) {
       launchers.push_back(process);
@@ -68,8 +68,8 @@ std::vector<std::int32_t> running_jobs() {
     if (os::identify(descriptor, file).ok()) holders.push_back({process, file});
     os::close_descriptor(descriptor);
   }
-  // The other half of mpiexec and wrappers of ranks have it open too. The launcher is the process that the
-  // others descend from.
+  // The other half of mpiexec and wrappers of ranks have it open too. The launcher is the process from which
+  // the others descend.
   for (const auto& one : holders) {
     if (std::find(parts.begin(), parts.end(), one.process) != parts.end()) continue;
     bool below = std::any_of(holders.begin(), holders.end(), [&one](const Holder& other) {

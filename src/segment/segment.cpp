@@ -30,7 +30,7 @@ constexpr std::uint64_t narrow_reach = 64ull << 20;
 // The smallest stride that has space for a rank's queue, packets and a small arena.
 constexpr std::uint64_t smallest_stride = 4ull << 20;
 // 16 TiB of addresses cost nothing until they are written, and leave enough of a 47-bit address space. A
-// process that cannot have a sixteenth of them needs its addresses for something else.
+// process that cannot get a sixteenth of them needs its addresses for something else.
 constexpr std::uint64_t most_far = 16ull << 40;
 constexpr std::uint64_t least_far = 1ull << 40;
 
@@ -50,7 +50,7 @@ std::uint64_t far_stride_of(std::uint64_t far_bytes, std::uint32_t rows) {
   return far_bytes < least_far ? 0 : std::bit_floor(far_bytes / rows);
 }
 
-/// Copies the facts from a header that no process writes meanwhile.
+/// Copies the facts from a header that no process is writing.
 Segment::Facts facts_of(const Header& head) {
   Segment::Facts facts;
   facts.rows = head.rows;
@@ -184,7 +184,7 @@ Result Segment::create_file(std::uint32_t rows, std::uint64_t needed, Sizes& siz
   }
 }
 
-// Writes all of the header but the size of the job, and the magic number, which comes last.
+// Writes all of the header except the size of the job and the magic number, which comes last.
 Header& Segment::write_header(std::uint32_t rows, const Sizes& sizes) {
   auto* head = new (base_) Header{};
   head->version = layout_version;
@@ -241,7 +241,7 @@ Result Segment::map_both(int first, int second) {
 }
 
 // The descriptor is inherited under the launcher's number, but a wrapper may have closed it or opened another
-// file there.
+// file under that number.
 Result Segment::attach_huge_part(int descriptor) {
   auto wanted = facts_.huge_file;
   int number = facts_.huge_descriptor, opened = number;
@@ -270,7 +270,7 @@ void lower(Atomic<std::uint64_t>& word, std::uint64_t value) {
   while (seen > value && !word.cas_relaxed(seen, value)) {}
 }
 
-/// Maps only the regions, and all of them in one mapping, since an offset is the same in every process.
+/// Maps only the regions, all in one mapping, since an offset is the same in every process.
 Result map_regions(int descriptor, const Segment::Facts& facts, bool writable, std::byte*& base,
                    std::uint64_t& reach) {
   std::uint64_t bytes = facts.stride * (facts.rows + 1ull);

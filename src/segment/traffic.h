@@ -6,7 +6,7 @@
 //   | inline: to 0, to 1, ... to rows-1 | packet: to 0, ... | direct: ... | cma: ... | pipelined: ... |
 //
 // Its pages are not reserved: the sender's first message of a kind allocates one. A reader must not allocate
-// the others (reading a hole does), so it asks the segment's file which pages exist.
+// the others (reading a hole does), so it asks the file which pages exist.
 #pragma once
 
 #include "segment/segment.h"
@@ -42,9 +42,9 @@ struct Amount {
 };
 using ByPath = std::array<Amount, paths>;
 
-/// What the process in `row` has sent to other machines. Requires has_region().
+/// What the process in `row` has sent to other machines. Precondition: has_region().
 Amount sent_elsewhere(const Segment& segment, std::uint32_t row);
-/// What the process in `row` has sent, by receiver; receivers that got nothing are left out. Requires
+/// What the process in `row` has sent, by receiver; receivers of nothing are omitted. Precondition:
 /// has_region(). `descriptor` is the segment's. Checks what the process has written.
 std::map<std::uint32_t, ByPath> traffic_of(const Segment& segment, int descriptor, std::uint32_t row);
 
