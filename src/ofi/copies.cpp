@@ -7,8 +7,8 @@ namespace near::ofi {
 
 namespace {
 
-/// The error class of a failed piece: the network refuses what lies outside of registered memory; otherwise it has lost the
-/// peer.
+/// The error class of a failed piece: the network rejects accesses outside registered memory; for any other failure it has
+/// lost the peer.
 int class_of(int error) {
   switch (error) {
   case FI_EACCES:
@@ -41,10 +41,10 @@ bool begin_piece(Copy& copy, Copy::Piece& piece) {
   return true;
 }
 
-/// Returns whether nothing of the copy is left to begin.
+/// Returns whether no part of the copy is left to begin.
 bool begin_pieces(Copy& copy) {
   if (copy.error != MPI_SUCCESS || copy.peer->failed) {
-    copy.ended += copy.pieces.size() - copy.begun; // these do not begin any more
+    copy.ended += copy.pieces.size() - copy.begun; // these will not begin
     copy.begun = copy.pieces.size();
   }
   while (copy.begun < copy.pieces.size()) {
@@ -58,7 +58,7 @@ bool begin_pieces(Copy& copy) {
   return true;
 }
 
-/// Completes what the copy was made for, and forgets it, once all pieces are over.
+/// Once all pieces have ended, completes the copy's purpose and destroys it.
 void end_if_over(Copy& copy) {
   if (copy.begun != copy.pieces.size() || copy.ended != copy.begun) return;
   State& self = state();

@@ -1,4 +1,4 @@
-// Eager messages: copied behind their frame, or taken by the network from the program's buffer.
+// Eager messages: copied behind their frame, or read by the network from the program's buffer.
 #include "ofi/state.h"
 
 #include <algorithm>
@@ -14,28 +14,29 @@ void write_head(Frame& frame, Peer& peer, const Envelope& envelope) {
   frame.tag = envelope.tag;
 }
 
-/// The most bytes that each credit of a message stands for.
+/// The most bytes that each of a message's credits stands for.
 std::uint64_t bytes_for_credit(std::uint64_t bytes) { return std::min(bytes, credit_bytes); }
 
-/// Whether the network takes the message from the program's buffer: copying it would take longer than a request that waits until
-/// it has left. Shorter ones must leave without a request, too.
+/// Whether the network reads the message from the program's buffer: copying it would take longer than a request that waits until
+/// it has been sent. Shorter ones must be sent without a request, too.
 bool may_borrow(const Buffer& buffer, std::uint64_t bytes) {
   return bytes > transport::eager_limit() && state().endpoint.sends_parts() && is_in_place(buffer);
 }
 
-/// Whether the message may stay in this process for a while: until the first message has got through, which takes calls on both
-/// sides; behind others that have not left; or because the connection is full. Its sender must wait for it, for a program that stops
-/// calling MPI moves no message. No network says how full a connection is: a kernel is assumed to hold 64 KiB for each.
+/// Whether the message may stay in this process for a while: until the first message has got through,
+/// which takes calls on both sides; behind others that have not been sent; or because the connection
+/// is full. Its sender must wait for it, since a program that stops calling MPI moves no message. No
+/// network reports how full a connection is: a kernel is assumed to hold 64 KiB for each.
 bool may_stay(const Peer& peer, std::uint64_t bytes) {
   constexpr std::uint64_t surely_leaves = 64 << 10,
-                          kernels_record = 1024; // that a kernel keeps of a message beside its bytes
+                          kernels_record = 1024; // kept by a kernel for a message in addition to its bytes
   if (!peer.reached || !peer.out.empty() || !is_open(peer) || peer.unsent != 0) return true;
   const std::uint64_t credits = all_credits - peer.credits_left + credits_for(bytes);
   const std::uint64_t widest = std::max(peer.widest_credit, bytes_for_credit(bytes));
   return credits * (widest + kernels_record) > surely_leaves;
 }
 
-/// Sends a message that `waiter` waits for: one that lies in the program's buffer, or a copy.
+/// Sends a message for which `waiter` waits: one in the program's buffer, or a copy.
 void send_awaited(Peer& peer, const Envelope& envelope, const Buffer& buffer, bool borrow, Transfer& waiter) {
   Packet& packet = *state().packets.take();
   if (borrow)
@@ -66,14 +67,14 @@ bool affords(const Peer& peer, std::uint32_t credits) {
 
 Eager send_eager(transport::Peer& to, const Envelope& envelope, const Buffer& buffer, Transfer* waiter) {
   Peer& peer = own(to);
-  // A lost peer fails soon, and so does the message once it is announced.
+  // A lost peer soon fails, and so does the message once it is announced.
   if (peer.lost && !peer.is_gone()) return Eager::refused;
   if (envelope.bytes > longest_body()) return send_unasked(peer, envelope, buffer, waiter);
   if (!affords(peer, credits_for(envelope.bytes))) return Eager::refused;
   State& self = state();
   const bool borrow = may_borrow(buffer, envelope.bytes);
   if ((borrow || may_stay(peer, envelope.bytes)) && !peer.is_gone()) {
-    if (waiter == nullptr) return Eager::refused; // the caller comes again, with a request
+    if (waiter == nullptr) return Eager::refused; // the caller tries again, with a request
     send_awaited(peer, envelope, buffer, borrow, *waiter);
     return Eager::waits;
   }
@@ -121,7 +122,7 @@ void abandon_awaited(Peer& peer) {
     transfer->busy = false;
     ended.push_back(transfer);
     if (packet->is_tagged) state().tagged_bytes -= packet->body_bytes();
-    if (!packet->under_way) give_back(*packet); // otherwise the network does, or never
+    if (!packet->under_way) give_back(*packet); // otherwise the network does, or nobody
   }
   peer.awaited.clear();
   for (Transfer* transfer : ended) transfer->done(*transfer, MPI_ERR_PROC_ABORTED);

@@ -29,7 +29,7 @@ struct FreeInfo {
 };
 using Info = std::unique_ptr<fi_info, FreeInfo>;
 
-/// What we need of a network.
+/// What we require of a network.
 Info requirements(const Library& library) {
   Info hints(library.dupinfo(nullptr));
   if (hints == nullptr) return hints;
@@ -56,10 +56,10 @@ bool begins_with_any(std::string_view name, std::initializer_list<std::string_vi
                      [&](std::string_view each) { return name.starts_with(each); });
 }
 
-/// What the address of an endpoint says about its reach.
+/// The reach of an endpoint, according to its address.
 struct Reach {
   bool machine = false; ///< only this machine
-  bool link = false;    ///< only the machines on the same wire, by an address that other wires have, too
+  bool link = false;    ///< only the machines on the same wire, by an address that also exists on other wires
   bool is_ipv6 = false;
 };
 
@@ -82,9 +82,9 @@ bool ends_here(const fi_info& info) {
 }
 
 /// The fewer the better; libfabric's own order, the fastest first, decides among equals. Networks that end at this machine, that
-/// have an address on their own wire only, or that join containers, are taken only if there is no other. In libfabric 1.17,
-/// TCP without connections was two providers one on top of the other, which take three times as long as `net`, their
-/// successor. IPv4 goes first, so that all ranks take the same.
+/// have an address only on their own wire, or that join containers, are used only if there is no other. In libfabric 1.17, TCP
+/// without connections was two providers one on top of the other, which take three times as long as `net`, their successor. IPv4
+/// comes first, so that all ranks choose the same.
 int drawbacks_of(const fi_info& info) {
   const std::string_view provider = text(info.fabric_attr->prov_name), domain = text(info.domain_attr->name);
   const Reach reach = reach_of(info);
@@ -94,7 +94,7 @@ int drawbacks_of(const fi_info& info) {
          (provider == "tcp;ofi_rxm" ? 2 : 0) + (reach.is_ipv6 ? 1 : 0);
 }
 
-/// The NIC of a network, as os::node_of_nic() takes it.
+/// The NIC of a network, in the form for os::node_of_nic().
 std::string nic_of(const fi_info& info) {
   if (info.nic == nullptr || info.nic->bus_attr == nullptr || info.nic->bus_attr->bus_type != FI_BUS_PCI)
     return std::string(text(info.domain_attr->name));
@@ -102,7 +102,7 @@ std::string nic_of(const fi_info& info) {
   return base::format("{:04x}:{:02x}:{:02x}.{:x}", at.domain_id, at.bus_id, at.device_id, at.function_id);
 }
 
-/// How far these processors are from the NIC; 0 if that is unknown.
+/// The distance of these processors from the NIC; 0 if unknown.
 unsigned distance_to_nic(const fi_info& info, const os::CpuSet& cpus) {
   return os::distance_to_node(os::node_of_nic(nic_of(info)), cpus);
 }
@@ -113,12 +113,12 @@ bool lead_to_same(const fi_info& one, const fi_info& other) {
          text(one.fabric_attr->name) == text(other.fabric_attr->name) && one.addr_format == other.addr_format;
 }
 
-/// Whether a descriptor of the provider wakes a process. In libfabric 1.17, that of `net` stays readable, and its thread
-/// competes with those that poll.
+/// Whether the provider has a descriptor that wakes a process. In libfabric 1.17, that of `net` stays readable, and its
+/// thread competes with those that poll.
 bool wakes(const fi_info& info) { return text(info.fabric_attr->prov_name) != "net"; }
 
-/// Sockets copy in any case, and a round trip takes as long as copying 100 KiB. Other networks read without a copy; the layer that makes
-/// TCP one of them (ofi_rxm) takes four times as long for messages of more than 16 KiB (doc/adr/0039).
+/// Sockets copy in any case, and a round trip takes as long as copying 100 KiB. Other networks read without a copy; the layer that
+/// turns TCP into one of them (ofi_rxm) takes four times as long for messages of more than 16 KiB (doc/adr/0039).
 std::size_t longest_eager_of(const fi_info& info) {
   const std::string_view provider = text(info.fabric_attr->prov_name);
   return provider == "net" || provider == "tcp" ? 64 << 10 : least_eager;
@@ -170,7 +170,7 @@ Result Endpoint::find(const Choice& choice) {
   return {};
 }
 
-/// Takes the same network with what `change` asks for; false if there is none.
+/// Switches to the same network with what `change` requests; returns false if there is none.
 bool Endpoint::replace(const Library& library, void (*change)(fi_info& hints)) {
   const Info hints(library.dupinfo(info_));
   if (hints == nullptr) return false;
@@ -181,14 +181,14 @@ bool Endpoint::replace(const Library& library, void (*change)(fi_info& hints)) {
   return true;
 }
 
-/// With messages that arrive after earlier writes.
+/// Requests that messages arrive after earlier writes.
 void Endpoint::order_writes(const Library& library) {
   orders_writes_ = replace(library, [](fi_info& hints) {
     hints.tx_attr->msg_order = hints.rx_attr->msg_order = FI_ORDER_SAS | FI_ORDER_SAW;
   });
 }
 
-/// With tags, where these serve: other networks read without a copy.
+/// Requests tags if they are useful: other networks read without a copy.
 void Endpoint::take_tags(const Library& library) {
   if (longest_eager_ == least_eager || !sends_parts()) return;
   has_tags_ = replace(library, [](fi_info& hints) {
@@ -255,8 +255,8 @@ void Endpoint::close() {
   address_.clear();
 }
 
-/// The provider, the form of its addresses, and the longest eager message, for which peers post packets: what the endpoints of a job
-/// must have in common. Ends with a zero.
+/// The provider, the form of its addresses, and the longest eager message, for which peers post packets: what the endpoints of a
+/// job must have in common. Ends with a zero.
 std::string Endpoint::kind_of_address() const {
   return base::format("{}/{}/{}{}{}", text(info_->fabric_attr->prov_name), info_->addr_format, longest_eager_,
                       has_tags_ ? "/tags" : "", ends_here(*info_) ? "/own machine only" : "") +
@@ -307,7 +307,7 @@ std::int64_t Endpoint::write(const void* bytes_at, std::size_t bytes, void* loca
 Result Endpoint::register_memory(void* address, std::size_t bytes, std::uint64_t access, fid_mr*& memory) {
   std::uint64_t key = 0;
   if ((info_->domain_attr->mr_mode & FI_MR_PROV_KEY) == 0) {
-    // Nobody can guess it, so nobody else can read the memory.
+    // Unpredictable, so that nobody else can read the memory.
     NEAR_TRY(os::fill_random(&key, sizeof key));
     if (info_->domain_attr->mr_key_size < sizeof key)
       key &= (std::uint64_t{1} << 8 * info_->domain_attr->mr_key_size) - 1;
@@ -330,13 +330,13 @@ void Endpoint::release(fid_mr* memory) {
   if (memory != nullptr) fi_close(&memory->fid);
 }
 
-/// Takes some of the messages that were held, in any order.
+/// Takes some of the held messages, in any order.
 void Endpoint::reorder(std::span<Completion> into, std::size_t& count) {
   auto next = [&] {
     random_ = random_ * 6364136223846793005u + 1442695040888963407u; // Knuth, MMIX
     return random_ >> 33;
   };
-  if (next() % 2 == 0) return; // more come in meanwhile
+  if (next() % 2 == 0) return; // more arrive meanwhile
   while (!held_.empty() && count < into.size() && next() % 4 != 0) {
     const auto which = held_.begin() + static_cast<std::ptrdiff_t>(next() % held_.size());
     into[count++] = *which;

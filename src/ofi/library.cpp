@@ -15,7 +15,7 @@ constexpr std::uint32_t oldest = FI_VERSION(1, 15);
 
 Library loaded;
 
-/// The first call prepares all providers. This one asks for their names only.
+/// The first call prepares all providers. This one asks only for their names.
 void start_without_rdma(void* handle, const Library& library) {
   const os::ReplacedImport replaced(handle, "fopen", &open_but_symbols);
   fi_info* names = nullptr;
@@ -28,10 +28,10 @@ void start_without_rdma(void* handle, const Library& library) {
 Result load_library(const Library*& library) {
   library = &loaded;
   if (loaded.version != nullptr) return {};
-  // tcp;ofi_rxm sends longer messages by a rendezvous of its own, in two round trips more. This is 16 KiB unless the variable
-  // says otherwise; our packets are a little longer.
+  // tcp;ofi_rxm sends longer messages by a rendezvous of its own, with two more round trips. The limit is 16 KiB unless the
+  // variable says otherwise; our packets are a little longer.
   setenv("FI_OFI_RXM_BUFFER_SIZE", "16640", 0);
-  // A message must not be reported as sent while its end is in memory of the provider: the program may stop calling MPI.
+  // A message must not be reported as sent while its end is in the provider's memory: the program may stop calling MPI.
   for (const char* size : {"FI_NET_STAGING_SBUF_SIZE", "FI_TCP_STAGING_SBUF_SIZE"}) setenv(size, "0", 0);
   // Never closed: a provider may have threads that run its code.
   const bool rdma = has_rdma_devices();

@@ -1,4 +1,4 @@
-// libfabric, loaded when the first network endpoint is opened: jobs on one machine neither need it nor pay for it.
+// libfabric, loaded when the first network endpoint is opened. Jobs on one machine neither need it nor pay for it.
 #pragma once
 
 #include "base/result.h"
@@ -9,7 +9,7 @@ namespace near::ofi {
 
 using base::Result;
 
-/// The functions that libfabric exports; all others are reached through the objects that they make.
+/// The functions that libfabric exports; all others are reached through the objects that these create.
 struct Library {
   int (*getinfo)(std::uint32_t version, const char* node, const char* service, std::uint64_t flags,
                  const fi_info* hints, fi_info** info) = nullptr;

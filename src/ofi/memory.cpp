@@ -8,7 +8,7 @@ namespace near::ofi {
 
 namespace {
 
-/// What the words of a key are.
+/// The meaning of the words in a key.
 enum KeyWord { mr_key, begin_address, bytes_of, is_registered };
 
 bool is_inside(std::uint64_t at, std::uint64_t bytes, std::uint64_t begin, std::uint64_t whole) {
@@ -140,7 +140,7 @@ void handle_answer(Peer& peer, const AnswerBody& body) {
 
 bool flush(transport::Peer& at, int& error) {
   Peer& peer = own(at);
-  error = MPI_SUCCESS; // the only errors are those that done() has reported
+  error = MPI_SUCCESS; // done() reports the only errors
   if (peer.accesses != 0) return false;
   if (peer.writes_arrived == peer.writes) return true;
   // One fence is under way at a time; it answers for all writes before it.

@@ -25,7 +25,7 @@ std::int64_t begin_send(Packet& packet) {
   return endpoint.send_parts(parts, packet.peer->address, packet);
 }
 
-/// The packet of a message that has left, and the program's buffer, may be used again.
+/// Makes the packet of a message that has been sent, and the program's buffer, available again.
 void retire(Packet& packet, int error) {
   Transfer* const transfer = packet.transfer;
   if (transfer != nullptr && packet.is_tagged) state().tagged_bytes -= packet.body_bytes();
@@ -36,12 +36,12 @@ void retire(Packet& packet, int error) {
   finish(*transfer, error);
 }
 
-/// Returns false if the message cannot leave now, because the network has no space or the window is closed.
+/// Returns false if the message cannot be sent now, because the network has no space or the window is closed.
 bool give_to_network(Packet& packet) {
   State& self = state();
   Peer& peer = *packet.peer;
   if (!packet.is_tagged && !is_open(peer) && packet.frame().message != Message::received) return false;
-  if (peer.lost) { // it may have no address, and fails soon
+  if (peer.lost) { // it may have no address, and soon fails
     if (packet.transfer == nullptr) self.packets.give_back(&packet);
     return true;
   }
@@ -61,7 +61,7 @@ bool give_to_network(Packet& packet) {
   return true;
 }
 
-/// Says once that something arrived that no process of this job sends.
+/// Warns once that something arrived that no process of this job sends.
 void warn_of_foreign_message(const char* what) {
   static bool said = false;
   if (std::exchange(said, true)) return;
@@ -77,7 +77,7 @@ bool read_body(Packet& packet, Body& body) {
   return true;
 }
 
-/// Hands an eager message to the layer above. Returns whether that keeps the packet.
+/// Hands an eager message to the layer above. Returns whether that layer keeps the packet.
 bool deliver(Peer& peer, Packet& packet) {
   const Frame& frame = packet.frame();
   const std::size_t bytes = packet.body_bytes();
@@ -88,7 +88,7 @@ bool deliver(Peer& peer, Packet& packet) {
   return name != 0 && arrival.packet == 0;
 }
 
-/// The peer has handled all messages before this number.
+/// Records that the peer has handled all messages before this number.
 void confirm(Peer& peer, std::uint16_t sequence) {
   const auto more = static_cast<std::uint16_t>(sequence - peer.confirmed);
   if (more <= static_cast<std::uint16_t>(peer.next_sequence - peer.confirmed)) peer.confirmed = sequence;
@@ -130,7 +130,7 @@ bool handle(Peer& peer, Packet& packet) {
   case Message::closed: return peer.closed = state().some_will_not_be_received = true;
   case Message::leaving:
     peer.closed = state().some_will_not_be_received = true;
-    peer.lost = false;         // it ends as it should
+    peer.lost = false;         // the peer ends as it should
     send(peer, Message::seen); // the last message to it
     return peer.leaves = true;
   case Message::seen: return peer.seen = true;
@@ -153,7 +153,7 @@ bool handle(Peer& peer, Packet& packet) {
 
 /// Handles the message whose turn it is. Returns whether the packet is kept.
 bool take_turn(Peer& peer, Packet& packet) {
-  ++peer.expected; // first: a handler may make progress, and the next message is there
+  ++peer.expected; // first: a handler may make progress, and the next message may be there
   if (static_cast<std::uint16_t>(peer.expected - peer.reported) >= state().settings.window / 2) {
     peer.reported = peer.expected;
     send(peer, Message::received, &peer.reported, sizeof peer.reported);
@@ -237,7 +237,7 @@ void fill(Frame& frame, Peer& peer, Message message, std::size_t bytes) {
 
 namespace {
 
-/// Messages up to this size do not occupy a packet while they wait: a program may announce very many.
+/// Messages up to this size do not occupy a packet while they wait: a program may announce a great many.
 constexpr std::size_t longest_short = 256;
 
 Packet* shorten(Packet& packet) {
@@ -258,7 +258,7 @@ void discard(Packet* packet) {
   delete packet;
 }
 
-/// Gives a message that has waited to the network. Returns false if it has to wait longer.
+/// Passes a waiting message to the network. Returns false if it has to wait longer.
 bool give_after_wait(Packet& waited) {
   if (!waited.is_short) return give_to_network(waited);
   Packet& packet = *state().packets.take();
@@ -283,7 +283,8 @@ void send(Peer& peer, Packet& packet, std::size_t bytes) {
     if (packet.transfer == nullptr) self.packets.give_back(&packet); // otherwise abandon_awaited() does
     return;
   }
-  // What opens the peer's window overtakes what waits for our own one to be opened: both sides may wait.
+  // A message that opens the peer's window overtakes those that wait
+  // until our own is opened: both sides may wait.
   const bool overtakes = !packet.is_tagged && packet.frame().message == Message::received;
   if ((peer.out.empty() || overtakes) && give_to_network(packet)) return;
   if (peer.out.empty()) self.waiting.push_back(&peer);
@@ -350,7 +351,7 @@ void give_back_credit(transport::Peer& to, std::uint64_t bytes) {
   Peer& peer = own(to);
   peer.credits_due += credits_for(bytes);
   if (peer.credits_due < all_credits / 2) return;
-  state().packets.reserve(1); // what is no longer due must leave
+  state().packets.reserve(1); // what is no longer due must be sent
   const std::uint32_t credits = std::exchange(peer.credits_due, 0);
   send(peer, Message::credit, &credits, sizeof credits);
 }

@@ -15,7 +15,7 @@ void PacketPool::grow() {
   const std::size_t page = os::page_size();
   const std::size_t bytes = (packets_at_once * packet_bytes() + page - 1) / page * page;
   free_.reserve(free_.size() + packets_at_once);
-  // Never freed, as they are used until the process ends.
+  // Never freed, since they are used until the process ends.
   auto* data = static_cast<std::byte*>(::operator new(bytes, std::align_val_t(page)));
   auto* packets = new (std::nothrow) Packet[packets_at_once];
   fid_mr* memory = nullptr;

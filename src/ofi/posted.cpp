@@ -1,8 +1,9 @@
 // The packets that wait for messages.
 //
-// The network fills waiting packets in turn. While they are few, their pages are made once and stay in a cache, which messages of
-// 64 KiB one at a time need. But once a burst has filled all of them, the provider stops reading the connection and resumes with the
-// next packet, which costs two system calls for each message. So their number follows the messages (posted_count.h, doc/adr/0050).
+// The network fills waiting packets in turn. While they are few, their pages are made once and stay
+// in a cache, which one 64 KiB message at a time needs. But once a burst has filled all of them, the
+// provider stops reading the connection and resumes with the next packet, which costs two system
+// calls per message. So the number of packets follows the messages (posted_count.h, doc/adr/0050).
 #include "ofi/state.h"
 
 #include <algorithm>
@@ -15,8 +16,8 @@ namespace {
 /// Whether the network is TCP, with packets of 64 KiB.
 bool has_long_packets() { return longest_body() > least_eager; }
 
-/// How many packets wait at least. A message that has arrived in part occupies a packet until the rest comes, so there are more
-/// packets than peers.
+/// The least number of waiting packets. A message that has arrived in part occupies a packet until the rest arrives, so there
+/// are more packets than peers.
 std::uint32_t least_posted() {
   constexpr std::uint32_t least = 8, spare = 2;
   if (!has_long_packets()) return PostedCount::most;

@@ -1,4 +1,4 @@
-// How many packets wait for messages, by how many messages come at once.
+// How many packets wait for messages, depending on how many messages arrive at once.
 #pragma once
 
 #include <algorithm>
@@ -6,16 +6,16 @@
 
 namespace near::ofi {
 
-/// Starts with the least number, doubles when a look at the network finds as many messages as packets were waiting, and halves when
-/// `looks_until_fewer` looks in a row have found no more than `few`. Looks that find nothing do not count.
+/// Starts with the least number, doubles when one poll of the network finds as many messages as there were packets waiting, and
+/// halves when `looks_until_fewer` polls in a row have found no more than `few`. Polls that find nothing do not count.
 class PostedCount {
 public:
   static constexpr std::uint32_t most = 64, few = 2, looks_until_fewer = 64;
 
-  /// `least`: how many are to wait at least, which grows with the number of peers.
+  /// `least`: how many must wait at least, which grows with the number of peers.
   std::uint32_t wanted(std::uint32_t least) const { return std::max(wanted_, least); }
 
-  /// A look has found `arrivals` messages; it finds `most_found` at most.
+  /// Call after a poll that has found `arrivals` messages; a poll finds at most `most_found`.
   void looked(std::uint32_t arrivals, std::uint32_t most_found, std::uint32_t least) {
     if (arrivals == 0) return;
     const std::uint32_t waiting = wanted(least);

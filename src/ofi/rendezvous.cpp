@@ -19,7 +19,7 @@ namespace {
 
 /// The longest piece of a read, in bytes.
 constexpr std::uint64_t longest_read = 64 << 20;
-/// How many packets messages that are sent in pieces occupy together.
+/// How many packets may be occupied in total by messages that are sent in pieces.
 constexpr std::uint32_t packets_for_pieces = 32;
 
 enum RtsWord { cookie, address, key, readable, claimed }; // RtsHeader::kind is 1 if the message left unasked
@@ -55,8 +55,8 @@ void read_message(Peer& peer, const RtsHeader& rts, Transfer& transfer) {
   begin(std::move(copy));
 }
 
-/// Sends one more piece of a message. Returns whether it was the last one: the transfer ends when that has left, and no longer belongs to
-/// `sending`.
+/// Sends one more piece of a message. Returns whether it was the last one: the transfer ends when that piece has been sent, and no
+/// longer belongs to `sending`.
 bool send_piece(Sending& sending) {
   Transfer& transfer = *sending.transfer;
   Peer& peer = own(*transfer.peer);
@@ -94,7 +94,7 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   body.rts.may_come_early = transfer.may_come_early;
   if (envelope.bytes != 0 && is_in_place(buffer)) {
     void* begin = buffer.contiguous_start();
-    // If the network cannot register so much memory, the message goes in pieces.
+    // If the network cannot register that much memory, the message is sent in pieces.
     if (self.endpoint.expose(begin, envelope.bytes, false, sending.memory).ok()) {
       body.rts.words[address] = self.endpoint.remote_address(begin);
       body.rts.words[key] = fi_mr_key(sending.memory);
@@ -114,8 +114,8 @@ Result send_rts(transport::Peer& to, const Envelope& envelope, const Buffer& buf
   return {};
 }
 
-/// Waits for the receiver's answer, since only it knows whether it has matched the message. A receiver that leaves has answered
-/// before, or will never match it.
+/// Waits for the receiver's answer, since only the receiver knows whether it has matched the message. A receiver that leaves
+/// has answered before, or will never match it.
 bool cancel_rts(Transfer& transfer) {
   State& self = state();
   struct Question {
@@ -160,7 +160,7 @@ static void hand_up(Peer& peer, const Envelope& envelope, const RtsHeader& rts) 
 }
 
 void announce(Peer& peer, const Envelope& envelope, RtsHeader rts) {
-  rts.words[claimed] = rts.kind = 0; // only this process says that
+  rts.words[claimed] = rts.kind = 0; // only meaningful in this process
   hand_up(peer, envelope, rts);
 }
 
@@ -207,7 +207,7 @@ bool accept(transport::Peer& from, const RtsHeader& rts, std::uint64_t message_b
 }
 
 void message_was_read(Copy& copy) {
-  // After an error the sender is told as well, so that it does not wait; the error is the receiver's.
+  // After an error the sender is informed as well, so that it does not wait; the error is the receiver's.
   send(*copy.peer, Message::fin, &copy.sender_cookie, sizeof copy.sender_cookie);
   finish(*copy.transfer, copy.error);
 }
@@ -244,7 +244,7 @@ bool push() {
     if (send_piece(found->second))
       Endpoint::release(take(self.sends, found).memory);
     else
-      self.pushed.push_back(number); // in turns with the others
+      self.pushed.push_back(number); // alternates with the others
   }
   return moved;
 }
@@ -266,12 +266,12 @@ void handle_data(Peer& peer, const DataBody& head, const std::byte* bytes, std::
 
 bool sends_settled() {
   State& self = state();
-  // Called at every poll while this process waits, so it must not look at each message every time.
+  // Called at every poll while this process waits, so it must not examine each message every time.
   if (!std::exchange(self.some_will_not_be_received, false)) return self.sends.empty();
   for (auto each = self.sends.begin(); each != self.sends.end();) {
     const auto current = each++;
     if (!own(*current->second.transfer->peer).closed || current->second.asked) continue;
-    Endpoint::release(current->second.memory); // it will not receive this message
+    Endpoint::release(current->second.memory); // the receiver will not receive this message
     self.sends.erase(current);
   }
   return self.sends.empty();

@@ -1,4 +1,4 @@
-// The network as a transport: peers, progress, ending.
+// The network as a transport: peers, progress, shutdown.
 #include "ofi/state.h"
 
 #include "base/log.h"
@@ -17,23 +17,23 @@ State& state() {
 
 namespace {
 
-/// A poll of the network costs a system call with TCP, as much as several messages within the machine. After this many in a
-/// row that found nothing, and with nothing under way, the next one looks only after this time.
+/// A poll of the network costs a system call with TCP, as much as several messages within the machine. After this many
+/// polls in a row that found nothing, and with nothing under way, the network is polled only after this time.
 constexpr std::uint32_t polls_until_quiet = 1024;
 constexpr std::uint64_t quiet_interval_ns = 20'000;
 
-/// For how long the network may go on with the operations of a lost peer, and through how many looks at least. A connection that
-/// was reset delivers what had come, and ends them; one that is silent does not, but delivers nothing either.
+/// For how long, and for at least how many polls, the network may continue with the operations of a lost peer. A connection that
+/// was reset delivers what had arrived, and ends the operations; a silent one does not end them, but delivers nothing either.
 constexpr std::uint64_t longest_release_ns = 100'000'000;
 constexpr std::uint32_t least_releasing_looks = 64;
-/// After this time and half as many looks, receives are cancelled whose messages have not begun to come: nothing else ends them. Not
-/// earlier, since a message that nobody receives blocks what has come behind it.
+/// After this time and half as many polls, receives whose messages have not begun to arrive are cancelled: nothing else ends them.
+/// Not earlier, since a message that nobody receives blocks those that have arrived after it.
 constexpr std::uint64_t until_cancelled_ns = 20'000'000;
 
 void abandon(transport::Peer& failed) {
   Peer& peer = own(failed);
   peer.failed = peer.closed = state().some_will_not_be_received = true;
-  state().unsent -= std::exchange(peer.unsent, 0); // the network may never say that it has given up
+  state().unsent -= std::exchange(peer.unsent, 0); // the network may never report that it has given up
   drop_waiting(peer);
   abandon_awaited(peer);
   abandon_messages(peer);
@@ -62,7 +62,7 @@ const transport::Operations operations = {
     .flush = flush,
 };
 
-/// Begins the conversation with a new peer.
+/// Sends the first messages to a new peer.
 void greet(Peer& peer, bool knows_us) {
   State& self = state();
   const auto address = self.endpoint.address();
@@ -71,7 +71,7 @@ void greet(Peer& peer, bool knows_us) {
   if (self.leaving_told) send(peer, Message::leaving);
 }
 
-/// A peer for a process that has died before anything was sent to it.
+/// Makes a peer for a process that has died before anything was sent to it.
 Peer& make_dead_peer(object::ProcessId process) {
   State& self = state();
   auto made = std::make_unique<Peer>();
@@ -125,7 +125,7 @@ bool uses_buffers(const Peer& peer) {
          std::any_of(state().copies.begin(), state().copies.end(), is_under_way);
 }
 
-/// Whether a lost peer may fail, which gives all buffers back: the network has finished with them, or it is silent.
+/// Whether a lost peer may fail, which releases all buffers: the network has finished with them, or it is silent.
 bool is_released(Peer& peer) {
   peer.lost = true; // nothing more is sent to it
   if (!uses_buffers(peer)) return true;
@@ -136,7 +136,7 @@ bool is_released(Peer& peer) {
   return for_ns >= longest_release_ns && peer.releasing_looks >= least_releasing_looks;
 }
 
-/// Looks which peers have died since the last time. A process that died before this one has sent it anything becomes a peer
+/// Finds peers that have died since the last call. A process that died before this one has sent it anything becomes a peer
 /// now, since receives may wait for it.
 void look_for_deaths() {
   State& self = state();
@@ -156,7 +156,7 @@ void look_for_deaths() {
       self.looks_for_deaths = true;
   }
   for (Peer* peer : released)
-    if (!peer->is_gone()) transport::fail(*peer); // the failure of another one may have made progress
+    if (!peer->is_gone()) transport::fail(*peer); // the failure of another peer may have made progress
 }
 
 bool has_work(const State& self) {
@@ -165,7 +165,7 @@ bool has_work(const State& self) {
          !self.atomics.empty();
 }
 
-/// Whether this poll need not look at the network.
+/// Whether this poll need not poll the network.
 bool may_skip(State& self) {
   if (self.quiet <= polls_until_quiet) {
     ++self.quiet;
@@ -185,7 +185,7 @@ bool advance() {
   if (!self.endpoint.take(some, count).ok()) throw transport::Unreachable(std::string(base::failure_text()));
   self.over.insert(self.over.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
   bool moved = count != 0;
-  // A handler may make progress and so come here again: it goes on with what is next.
+  // A handler may make progress and so call this again, which continues with the next operation.
   while (!self.over.empty()) {
     const Completion next = self.over.front();
     self.over.pop_front();
@@ -215,9 +215,9 @@ std::uint64_t sum_of_some(const Table& table, Bytes&& bytes) {
   return sum;
 }
 
-/// TCP moves a long message only while both processes poll, and nothing says that a part of it has moved: so they poll for as
-/// long as it takes at half a gigabyte a second, and without a descriptor at least until a nap (1/16 of the time) is longer
-/// than it takes to fall asleep and wake up.
+/// TCP moves a long message only while both processes poll, and nothing reports that a part of it has moved. So they poll for
+/// as long as it takes at half a gigabyte a second, and without a descriptor at least until a nap (1/16 of the time) is
+/// longer than it takes to fall asleep and wake up.
 std::uint64_t polling_ns() {
   const State& self = state();
   constexpr std::uint64_t ns_for_byte = 2, until_naps_are_worth_it = 16ull * 32'000;
@@ -231,7 +231,7 @@ std::uint64_t polling_ns() {
 
 bool has_arrived() {
   const transport::EngineLock lock;
-  state().quiet = 0; // after the sleep, the next poll looks
+  state().quiet = 0; // after the sleep, the next poll covers the network
   return !state().over.empty() || state().some_not_received || state().looks_for_deaths ||
          !state().endpoint.can_sleep();
 }
@@ -246,8 +246,8 @@ void tell_all(Message message) {
   for (auto& [rank, peer] : state().peers) send(*peer, message);
 }
 
-/// Everything has left when the peers have answered that it arrived: the network forgets what it holds for a process that
-/// has ended.
+/// Everything has been sent when the peers have answered that it arrived: the network discards what it holds for a
+/// process that has ended.
 bool is_drained() {
   State& self = state();
   const bool copies = std::any_of(self.copies.begin(), self.copies.end(),
@@ -312,7 +312,7 @@ void start(const Settings& settings) {
   post_first_packets();
   std::uint64_t& limit = transport::fast_path.eager_limit; // shared by all transports
   limit = limit == 0 ? least_eager : std::min<std::uint64_t>(limit, longest_body());
-  // A limit below the default says that few messages should leave before they are received.
+  // A limit below the default says that few messages should be sent before they are received.
   if (limit >= least_eager)
     transport::fast_path.longest_eager =
         std::max<std::uint64_t>(transport::longest_eager(), longest_without_rts());

@@ -1,13 +1,14 @@
-// Messages of medium length over TCP: their bytes follow the announcement without having been asked for.
+// Medium-length messages over TCP: their bytes follow the announcement without having been requested.
 //
 //   sender                                               receiver
 //   unasked: cookie, bytes  --------------------------->  has the network receive the bytes: into the buffer of the receive that
 //   the bytes, as a tagged message (fi_tsend)  -------->  matches, or into memory of their own until there is one
 //   done when the network has taken them                  done when they are there, and unpacked if need be
 //
-// A tagged message that nobody receives yet blocks its connection. This one does so only until the receiver makes progress, and never
-// until a receive matches: its announcement, which names the tag, has arrived before it, and memory is found for it as soon as that is
-// handled. Each message takes credits for its bytes, so what nobody expects is bounded as for eager messages (doc/adr/0049).
+// A tagged message that nobody receives yet blocks its connection. This one does so only until the
+// receiver makes progress, and never until a receive matches: its announcement, which names the tag, has
+// arrived before it, and memory for it is found as soon as the announcement is handled. Each message
+// takes credits for its bytes, so unexpected data are bounded as for eager messages (doc/adr/0049).
 #include "ofi/state.h"
 
 #include <rdma/fi_errno.h>
@@ -19,22 +20,22 @@ namespace near::ofi {
 
 namespace {
 
-/// The longest such message, and the longest one with gaps, which is packed as a whole before it leaves.
+/// The longest such message, and the longest one with gaps, which is packed completely before it is sent.
 constexpr std::uint64_t longest_unasked = 512 << 10, longest_packed = 128 << 10;
 
-/// The tag of a message: in use only until its bytes have come, so the cookie's low half tells it from others. None of another job's
-/// messages can be mistaken for it, as that job does not know the secret.
+/// The tag of a message. It is in use only until the bytes have arrived, so the cookie's low half distinguishes it from others.
+/// Another job's messages cannot be mistaken for it, since that job does not know the secret.
 std::uint64_t tag_of(std::uint32_t sender, std::uint64_t cookie) {
   return state().settings.secret ^ (std::uint64_t{sender} << 32 | static_cast<std::uint32_t>(cookie));
 }
 
-/// Whether the network can put the bytes into the buffer of the receive.
+/// Whether the network can write the bytes directly into the buffer of the receive.
 bool goes_to_buffer(const TaggedReceive& message) {
   return message.stage == nullptr && message.transfer != nullptr &&
          message.transfer->bytes == message.bytes && is_in_place(message.transfer->buffer);
 }
 
-/// Has the network receive the bytes, unless it does already. Returns false if that is to be tried again.
+/// Has the network receive the bytes, unless it already does. Returns false if the caller should try again.
 bool try_receive(TaggedReceive& message) {
   if (message.bytes_are != TaggedReceive::Bytes::announced) return true;
   const bool in_place = goes_to_buffer(message);
@@ -58,7 +59,7 @@ std::unique_ptr<TaggedReceive> take(TaggedReceive& message) {
   return taken;
 }
 
-/// Ends the receive: the bytes are there.
+/// Ends the receive: the bytes have arrived.
 void end(TaggedReceive& message) {
   const auto taken = take(message);
   Transfer& transfer = *taken->transfer;
@@ -107,7 +108,7 @@ Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
       peer.lost)
     return Eager::refused;
   State& self = state();
-  // What is announced must follow, so memory comes first.
+  // The bytes must follow the announcement, so their memory comes first.
   self.packets.reserve(2);
   self.waiting.reserve(self.waiting.size() + 1);
   std::unique_ptr<std::byte[]> packed(in_place ? nullptr : new (std::nothrow) std::byte[envelope.bytes]);
@@ -128,7 +129,7 @@ Eager send_unasked(Peer& peer, const Envelope& envelope, const Buffer& buffer, T
 
 bool take_unasked(Peer& peer, const Envelope& envelope, const UnaskedBody& body) {
   if (body.bytes <= longest_body() || body.bytes > longest_without_rts()) return false;
-  if (peer.unasked_credits + credits_for(body.bytes) > all_credits) return false; // it did not have so many
+  if (peer.unasked_credits + credits_for(body.bytes) > all_credits) return false; // it did not have that many
   const auto [added, is_new] = peer.tagged.try_emplace(body.cookie, std::make_unique<TaggedReceive>());
   if (!is_new) return false;
   TaggedReceive& message = *added->second;
@@ -188,7 +189,7 @@ void bytes_are_here(TaggedReceive& message, std::uint64_t bytes, int error) {
 
 bool accept_unasked(Peer& peer, std::uint64_t cookie, Transfer& transfer) {
   const auto found = peer.tagged.find(cookie);
-  if (found == peer.tagged.end()) { // the peer has failed, and it had not arrived whole
+  if (found == peer.tagged.end()) { // the peer has failed before it had arrived completely
     finish(transfer, MPI_ERR_PROC_ABORTED);
     return true;
   }

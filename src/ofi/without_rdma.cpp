@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* fabric = "libfabric.so.1";
 
-/// The folder of the file that contains this code, with a slash; "" if it has none.
+/// The folder of the file that contains this code, with a trailing slash; "" if it has none.
 std::string own_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&load_without_rdma), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -27,8 +27,8 @@ bool has_rdma_devices(const std::string& root) { return os::has_entries(root + "
 void* load_without_rdma() {
   const std::string own = own_folder(), folder = own + "nearmpi/";
   std::array<void*, 2> absent = {};
-  bool complete = own.starts_with('/'); // a relative one may be somebody else's by now
-  // A library whose name is that of one that libfabric needs is taken for it.
+  bool complete = own.starts_with('/'); // a relative path may lead to somebody else's file by now
+  // A loaded library with the name of one that libfabric needs is used in its place.
   for (std::size_t i = 0; const char* name : {"libpsm_infinipath.so.1", "libpsm2.so.2"}) {
     absent[i] = !complete ? nullptr : dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
     complete = complete && absent[i++] != nullptr;
