@@ -1,4 +1,5 @@
-// The agent's process: it greets mpiexec, and carries what mpiexec, the part of the job on this machine, and further machines say.
+// The agent's process: it greets mpiexec, and carries the messages between
+// mpiexec, the part of the job on this machine, and further machines.
 #include "launch/agent.h"
 
 #include "launch/agent_part.h"
@@ -127,14 +128,14 @@ void Agent::take_orders() {
   if (orders_.broken()) refuse_orders();
 }
 
-/// What arrives is damaged, or comes from something else than mpiexec.
+/// For orders that are damaged, or come from something other than mpiexec.
 void Agent::refuse_orders() {
   (void)base::fail(base::Code::invalid, "standard input is not that of an agent");
   (void)complain(1);
   lose_connection();
 }
 
-/// mpiexec has gone, or cannot be reached: the ranks of this machine are ended, and those of the machines behind it.
+/// For when mpiexec has gone, or cannot be reached: the ranks on this machine and on those behind it are ended.
 void Agent::lose_connection() {
   if (!connected_) return;
   connected_ = false;

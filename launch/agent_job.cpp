@@ -1,4 +1,4 @@
-// What mpiexec and an agent tell each other about the job, and how an agent's child starts its part of it.
+// What mpiexec and an agent exchange about the job, and how an agent's child starts its part of it.
 #include "base/knob.h"
 #include "launch/agent.h"
 #include "launch/job.h"
@@ -18,7 +18,7 @@ namespace {
 
 using base::Result;
 
-/// The environment of mpiexec, but of this machine's own what belongs to a machine.
+/// Takes over mpiexec's environment, except for the variables that belong to a machine.
 void take_environment(const std::vector<std::string>& given) {
   std::vector<std::string> own;
   for (char** row = environ; *row != nullptr; ++row)
@@ -30,7 +30,7 @@ void take_environment(const std::vector<std::string>& given) {
       setenv(row.substr(0, equals).c_str(), row.c_str() + equals + 1, 1);
 }
 
-/// The command line again, cut down to the ranks of this machine.
+/// The command line again, reduced to the ranks of this machine.
 Result read_command(const AgentJob& part, Command& command) {
   command.is_part = true;
   NEAR_TRY(parse_command(part.arguments, command));
@@ -40,7 +40,7 @@ Result read_command(const AgentJob& part, Command& command) {
     command.applications[program].ranks = part.ranks_of_program[program];
   command.mapping.ranks = static_cast<unsigned>(part.ranks.size());
   command.ranks_are_default = false;
-  command.remarks.clear(); // mpiexec has printed those about the command line
+  command.remarks.clear(); // mpiexec has printed the remarks on the command line
   command.explain = part.explain;
   return {};
 }

@@ -18,9 +18,9 @@ namespace {
 using machines::Frame;
 using machines::Kind;
 
-/// So much output may be under way to mpiexec.
+/// The most output that may be under way to mpiexec.
 constexpr std::uint64_t most_under_way = 1u << 20;
-/// A part that was told to end, and has not after this time, is killed.
+/// A part that was told to end is killed if it has not ended after this time.
 constexpr std::uint64_t ranks_until_kill_ns = 3'000'000'000;
 
 /// Waits for the job. Returns false if there will be none.
@@ -61,7 +61,7 @@ Result AgentPart::fork() {
   return {};
 }
 
-/// In the child.
+/// Runs in the child.
 void AgentPart::run(int from, int control) {
   AgentJob job;
   if (!read_job(from, job)) _exit(0);
@@ -137,8 +137,8 @@ void AgentPart::carry_output(unsigned which) {
   }
 }
 
-/// Once the child has ended no rank writes any more: what has arrived is carried, and the pipe is closed, whoever
-/// holds its other end.
+/// Once the child has ended, no rank writes any more: carries what has arrived, and closes the pipe, whichever
+/// process holds its other end.
 void AgentPart::take_rest_of_output() {
   for (unsigned which : {0u, 1u})
     while (output_[which] >= 0 && (under_way_ <= most_under_way || abandoned_)) carry_output(which);
@@ -205,7 +205,7 @@ void AgentPart::abandon() {
     return;
   }
   obey({Kind::end, {}});
-  for (unsigned which : {0u, 1u}) watch_output(which, true); // nobody says any more that it is out
+  for (unsigned which : {0u, 1u}) watch_output(which, true); // nobody acknowledges it any more
 }
 
 void AgentPart::take_reports() {

@@ -26,31 +26,31 @@ public:
   using Say = std::function<void(machines::Kind, std::string_view)>;
   explicit AgentPart(Say say) : say_(std::move(say)) {}
 
-  /// Forks the process, which waits for the job. The caller has no thread yet.
+  /// Forks the process, which waits for the job. Precondition: the caller has no threads yet.
   Result fork();
-  /// Begins to carry what it says; `key` and the two after it are its own.
+  /// Begins to carry the process's messages; it uses `key` and the two keys after it.
   Result start(os::Poller& poller, std::uint64_t key, os::Bell& bell);
-  /// Gives it its job.
+  /// Passes the job to the process.
   void give(const AgentJob& job, std::string_view body);
-  /// Does what mpiexec orders.
+  /// Carries out an order from mpiexec.
   void obey(const machines::Frame& order);
-  /// Ends it, since mpiexec has gone; nobody is told any more what it says.
+  /// Ends the process, since mpiexec has gone; its messages are no longer passed on.
   void abandon();
 
-  /// What the poller has reported under that key, counted from the first one.
+  /// Handles an event that the poller has reported under that key, counted from the first one.
   void dispatch(std::uint64_t key);
   void bell_rang() { acknowledge_input(); }
   void send_signal(int signal);
   void reaped(const os::Ending& ending);
-  /// To be called after each wait for events.
+  /// Call after each wait for events.
   void check();
-  /// For how long to wait at most before the next check.
+  /// The longest time to wait before the next check.
   int wait_ms() const;
 
   bool has_job() const { return has_job_; }
-  /// It has ended, and its output has been carried.
+  /// Whether the process has ended, and its output has been carried.
   bool is_over() const;
-  /// Says how it has ended; afterwards nothing more.
+  /// Reports how the process has ended; nothing more is sent afterwards.
   void say_end();
 
 private:
@@ -67,7 +67,7 @@ private:
   const Say say_;
   os::Poller* poller_ = nullptr;
   std::uint64_t key_ = 0;
-  // One thread each, since any of the readers may be slow.
+  // One thread for each, since any of the readers may be slow.
   Sink to_control_, to_input_;
   machines::FrameReader reports_;
   bool abandoned_ = false;
@@ -80,12 +80,12 @@ private:
   std::uint64_t kill_at_ns_ = 0; ///< 0: not planned
   bool killed_ = false;          ///< by this agent
   bool reported_ = false;        ///< mpiexec knows that no rank is left
-  int job_ = -1;                 ///< where the job is written
+  int job_ = -1;                 ///< to which the job is written
   int control_ = -1;
   bool control_ended_ = false;
   int input_ = -1;
   bool input_ends_ = false;
-  std::uint64_t input_to_take_ = 0; ///< bytes that are not acknowledged
+  std::uint64_t input_to_take_ = 0; ///< bytes not yet acknowledged
   int output_[2] = {-1, -1};
   bool watched_[2] = {false, false};
   std::uint64_t under_way_ = 0;

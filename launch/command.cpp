@@ -66,7 +66,7 @@ bool is_file_of_settings(const std::string& name) {
 /// Returns how many arguments after the option arguments[at] belong to it.
 std::size_t values_of(const Option& option, const std::vector<std::string>& arguments, std::size_t at) {
   bool more = at + 1 < arguments.size();
-  // With one dash this is Intel MPI's option, whose value is optional; Open MPI's always has a file.
+  // With one dash this is Intel MPI's option, whose value is optional; Open MPI's option always has a file.
   bool has_file = arguments[at].starts_with("--") || arguments[at] == "-am";
   switch (option.values) {
   case attached: return 0;
@@ -156,7 +156,7 @@ Result parse_section(const std::vector<std::string>& arguments, std::size_t& at,
               "no program to start; usage: mpiexec -n N program [arguments] [: -n M program2 ...]");
 }
 
-/// Sets the number of processes from an option that gives it for each machine; there is one machine.
+/// Sets the number of processes from an option that gives it per machine; there is one machine.
 Result settle_per_machine(Application& application, Command& command) {
   auto each = application.per_machine;
   const auto& by = application.per_machine_by;
@@ -193,7 +193,7 @@ Result read_machine_file(Command& command) {
   return {};
 }
 
-/// In a Slurm job with several machines, and on a command line that names none, these are used.
+/// If a Slurm job has several machines and the command line names none, these are used.
 Result take_machines_of_slurm(Command& command) {
   const bool named =
       !command.hosts.empty() || std::any_of(command.applications.begin(), command.applications.end(),
@@ -204,8 +204,8 @@ Result take_machines_of_slurm(Command& command) {
   return {};
 }
 
-/// Chooses the number of ranks where the command line does not give it: one, or in a Slurm job the number
-/// of tasks.
+/// Chooses the number of ranks if the command line does not give it: one, or in a Slurm job the number of
+/// tasks.
 Result choose_ranks(const SlurmStep& slurm, Command& command) {
   const bool spans = spans_machines(command);
   for (auto& application : command.applications) {
@@ -232,7 +232,7 @@ Result read_launcher_variables(Command& command) {
   if (const char* seconds = std::getenv("MPIEXEC_TIMEOUT"); seconds != nullptr && command.timeout_s == 0)
     if (*seconds != 0 && !parse_seconds(seconds, command.timeout_s))
       return fail(Code::invalid, "MPIEXEC_TIMEOUT={}: expected a number of seconds", seconds);
-  command.timeout_s = std::max(command.timeout_s, 0.0); // 0 and below: no limit, as with MPICH
+  command.timeout_s = std::max(command.timeout_s, 0.0); // 0 or less: no limit, as with MPICH
   if (const char* number = std::getenv("MPIEXEC_TIMEOUT_SIGNAL"); number != nullptr && command.timeout_s > 0)
     command.remarks.push_back(base::format(
         "MPIEXEC_TIMEOUT_SIGNAL={} is ignored: after the time ranks get SIGTERM, then SIGKILL", number));
@@ -254,7 +254,7 @@ Result check_together(Command& command) {
   if (spans_machines(command) && command.explain_as_svg)
     return fail(Code::unsupported,
                 "a drawing as SVG is for one machine; --explain draws each of them as text");
-  // How many ranks there are is known once all machines have said how many slots they have.
+  // The number of ranks is known only after all machines have reported their slots.
   if (command.is_part || (command.ranks_are_default && spans_machines(command))) return {};
   unsigned greatest = command.input.greatest();
   if (greatest >= command.mapping.ranks)
@@ -269,9 +269,8 @@ Result check_together(Command& command) {
 
 } // namespace
 
-// Each line has the form of what stands between two ':' on a command line. MPI 5.0, section 11.5: '#'
-// begins a comment line, and '\' at the end of a line continues it. A comment is not continued, and may
-// follow words.
+// Each line has the form of a section between two ':' on a command line. MPI 5.0, section 11.5: '#' begins a
+// comment line, and '\' at the end of a line continues it. A comment is not continued, and may follow words.
 Result parse_command_file(Parsing& at) {
   const auto name = at.values[0];
   std::string text, line;

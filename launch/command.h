@@ -55,9 +55,9 @@ struct Command {
   std::vector<Tool> tools;
   std::vector<machines::Host>
       hosts;                ///< machines that the command line names; empty: this one, or those of Slurm
-  bool by_slurm = false;    ///< `hosts` are those of the Slurm job; srun reaches them
+  bool by_slurm = false;    ///< `hosts` are the Slurm job's; srun reaches them
   std::string remote_shell; ///< what reaches other machines otherwise: a program and its options; empty: ssh
-  bool is_part = false;     ///< read again by the agent of a machine, for the ranks that it starts
+  bool is_part = false;     ///< parsed again by the agent of a machine, for the ranks that it starts
   std::vector<std::string> remarks;       ///< warnings about the command line
   bool ranks_are_default = false;         ///< the number of ranks was not given, and there is one program
   double timeout_s = 0;                   ///< 0: none
@@ -70,7 +70,7 @@ struct Command {
   std::string error_file_by;
   bool copy_output = false;  ///< output that goes to files also goes to the streams of mpiexec
   bool merge_output = false; ///< standard error goes where standard output goes
-  std::string report_pid; ///< where to write the process number of mpiexec: "-", "+" or a file; "": nowhere
+  std::string report_pid;    ///< where to write mpiexec's process id: "-", "+" or a file; "": nowhere
   bool print_rank_map = false;
   bool print_exit_codes = false;
   bool display_allocation = false;
@@ -87,11 +87,11 @@ struct Command {
   bool reading_file = false; ///< true while the lines of -configfile are read
 };
 
-/// Reads the arguments that follow the name of the launcher; Command::is_part is kept. The text of a failure names the argument and,
-/// for an unknown option, the most similar one.
+/// Reads the arguments that follow the launcher's name. Command::is_part keeps its value. The message of a failure names the
+/// argument and, for an unknown option, the most similar one.
 Result parse_command(const std::vector<std::string>& arguments, Command& command);
 
-/// The folder of the library that was installed with this mpiexec: lib beside bin; "" if there is none.
+/// The library folder of this mpiexec's installation: lib beside bin; "" if there is none.
 std::string own_library_folder();
 
 /// The environment of one rank, without the variables of the start-up contract.
@@ -109,7 +109,7 @@ void give_openmp_places(const std::string& places, std::vector<std::string>& env
 /// range.
 Result check_knobs(const std::vector<std::string>& environment);
 
-/// The arguments of the process of one rank: those of its program, after the tools that wrap it.
+/// The arguments of one rank's process: those of its program, after the tools that wrap it.
 std::vector<std::string> arguments_for(const Command& command, const Application& application, unsigned rank);
 
 /// The text of --help; `about` is as in Command::help_about.

@@ -15,16 +15,16 @@ namespace {
 
 using machines::Kind;
 
-/// How long ssh may take to end after the connection, so that its status and its last words are known.
+/// How long ssh may take to end after the connection has, so that its status and its last words are known.
 constexpr std::uint64_t until_last_words_ns = os::second_ns / 3;
 /// How long an agent may take to greet.
 constexpr std::uint64_t until_greeting_ns = 30 * os::second_ns;
-/// So much of what ssh prints is kept; the last line says most.
+/// How much of ssh's output is kept; the last line is the most informative.
 constexpr std::size_t most_printed = 8192;
-/// A login shell may print so much before the agent speaks.
+/// How much a login shell may print before the agent's greeting.
 constexpr std::size_t most_before_greeting = 1u << 20;
 
-/// The last line of a text that is not empty.
+/// The last non-empty line of a text.
 std::string last_line(std::string_view text) {
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' '))
     text.remove_suffix(1);
@@ -95,7 +95,7 @@ void Connection::read_errors() {
     errors_ = -1;
     return;
   }
-  // The agent's own complaints come this way as well.
+  // The agent's own error messages arrive this way as well.
   printed_.append(buffer, got);
   if (printed_.size() > most_printed) printed_.erase(0, printed_.size() - most_printed);
 }

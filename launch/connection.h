@@ -1,4 +1,5 @@
-// The connection to the agent of a machine: the process that reaches it (ssh, srun), and frames over the standard streams of that.
+// The connection to the agent of a machine: the process that reaches
+// it (ssh, srun), and frames over that process's standard streams.
 #pragma once
 
 #include "base/result.h"
@@ -19,38 +20,38 @@ using base::Result;
 
 class Connection {
 public:
-  /// Where the poller reports what the agent sends, and what ssh or srun itself prints.
+  /// The keys for the agent's messages, and for what ssh or srun itself prints.
   struct Keys {
     std::uint64_t agent = 0, errors = 0;
   };
 
-  /// Starts the process `words` in this folder (empty: in that of this process). It connects its standard streams to an agent.
+  /// Starts the process `words` in this folder (empty: in this process's folder). It connects its standard streams to an agent.
   Result start(const std::vector<std::string>& words, const std::string& directory, os::Poller& poller,
                const Keys& keys, os::Bell& bell);
 
   /// Sends frames; does not wait.
   void put(std::string_view frames);
-  /// Reads what the agent has sent. Returns false if the connection has ended, or is no agent's: see failure().
+  /// Reads what the agent has sent. Returns false if the connection has ended, or leads to no agent: see failure().
   bool read(std::vector<machines::Frame>& frames);
   /// Reads what ssh or srun itself has printed.
   void read_errors();
-  /// Says that nothing more follows, once everything has been sent; the agent ends then. To be repeated until it is.
+  /// Announces that nothing more follows, once everything has been sent; the agent then ends. Repeat the call until it is done.
   void hang_up();
   /// Ends ssh or srun.
   void kill();
   /// Notes that a child of this process has ended. Returns whether it was ssh or srun.
   bool reaped(const os::Ending& ending);
 
-  /// Says something if nothing has been said for a second, so that the agent knows that somebody is there.
+  /// Sends a sign of life if nothing has been sent for a second.
   void keep_alive();
-  /// Why the machine cannot be reached, or not any more, in words; "" while it can.
+  /// Why the machine cannot be reached, or no longer can; "" if it can.
   std::string failure(std::uint64_t now_ns);
-  /// For how long to wait at most before the next call of these two.
+  /// The longest time to wait before the next call of these two.
   int wait_ms() const;
 
   bool is_connected() const { return from_ >= 0; }
   bool is_over() const { return from_ < 0 && starter_ == 0; }
-  /// How many seconds of silence are too long; 0: none are.
+  /// Sets how many seconds of silence are too long; 0: no limit.
   void set_limit(std::uint64_t seconds) { silence_.set_limit(seconds); }
 
 private:
@@ -65,7 +66,7 @@ private:
   machines::FrameReader frames_;
   bool greeted_ = false;
   std::string printed_;        ///< by the starter
-  std::uint64_t ended_ns_ = 0; ///< when the connection has ended
+  std::uint64_t ended_ns_ = 0; ///< when the connection ended
   Silence silence_;
 };
 

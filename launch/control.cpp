@@ -9,7 +9,7 @@ namespace near::launch {
 void Control::send(machines::Kind kind, std::string_view body) {
   if (!is_open()) return;
   const std::string sent = machines::frame(kind, body);
-  // If the agent has gone, read() says so.
+  // If the agent has gone, read() reports it.
   (void)os::send_all(descriptor_, sent.data(), sent.size());
 }
 

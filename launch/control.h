@@ -11,11 +11,11 @@ namespace near::launch {
 
 class Control {
 public:
-  /// `descriptor` is that of Part::control; -1: there is no agent, and send() does nothing.
+  /// `descriptor` is Part::control; if it is -1, there is no agent, and send() has no effect.
   void open(int descriptor) { descriptor_ = descriptor; }
   bool is_open() const { return descriptor_ >= 0; }
   int descriptor() const { return descriptor_; }
-  /// Waits for the agent if necessary: it always reads.
+  /// Waits for the agent if necessary; the agent always reads.
   void send(machines::Kind kind, std::string_view body = {});
   void send(machines::Kind kind, std::uint64_t number);
   /// Reads what has arrived. Returns false if the agent has gone.

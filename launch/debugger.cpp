@@ -4,7 +4,7 @@
 
 #include <utility>
 
-// Names and types are fixed by the interface. They must be found in the symbols of the program, also after
+// Names and types are fixed by the interface. They must be found among the program's symbols, even after
 // strip, and the compiler must not assume that it knows what a debugger stores. Hence `used`, default
 // visibility, volatile, and a file that is compiled with debugging information and without link-time
 // optimisation (CMakeLists.txt).

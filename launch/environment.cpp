@@ -40,10 +40,10 @@ std::vector<std::string> environment_for(const Command& command, const Applicati
   }
   for (const auto& [name, value] : command.settings) set(name, value);
   for (const auto& [name, value] : application.settings) set(name, value);
-  // A program that was linked by the compiler wrapper of another library has the folder of that library in
-  // its run path. It is to run with the library that belongs to its launcher, and the search path of the
-  // environment comes before the run path. This is done last, since a path that somebody sets for the ranks
-  // may lead to the other library too.
+  // A program that was linked by another library's compiler wrapper has that library's folder in its run
+  // path. It must use the library that belongs to its launcher, and the environment's search path comes
+  // before the run path. This is done last, since a path that somebody sets for the ranks may lead to the
+  // other library too.
   if (auto folder = own_library_folder(); !folder.empty()) {
     std::string path = folder;
     for (const auto& row : rows)

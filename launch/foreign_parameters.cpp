@@ -1,5 +1,5 @@
-// Parameters of other libraries on the command line: Open MPI's (`--mca name value`), and the variables
-// with which Intel MPI says where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
+// Other libraries' parameters on the command line: Open MPI's (`--mca name value`), and the variables with
+// which Intel MPI determines where ranks run (`-genv I_MPI_PIN_DOMAIN=core`).
 #include "launch/option_table.h"
 #include "os/affinity.h"
 
@@ -36,7 +36,7 @@ Result bind_to(Parsing& at, const std::string& value) {
     return Result();                                                                                         \
   }
 
-// A parameter that has a meaning here; its name is without the prefix of Open MPI's run-time systems.
+// A parameter with a meaning here; its name is without the prefix of Open MPI's run-time systems.
 struct Meaning {
   const char* name;
   Result (*act)(Parsing& at, const std::string& value);

@@ -42,7 +42,7 @@ void give_estimates(const Job& job, segment::Segment& segment) {
 
 constexpr std::uint64_t key_pids = 2; ///< beside key_signals
 
-/// Receives the process numbers of the ranks from the supervisor, for debuggers.
+/// Receives the ranks' process ids from the supervisor, for debuggers.
 class Pids {
 public:
   explicit Pids(int descriptor) : descriptor_(descriptor) {}
@@ -108,7 +108,7 @@ os::Ending attend(const Job& job, segment::Segment& segment, os::SignalInbox& in
   }
 }
 
-// Called after the supervisor was killed: the ranks have received SIGKILL as their parent died, and the
+// Called after the supervisor was killed: the ranks have received SIGKILL when their parent died, and the
 // processes that they had started are now descendants of this one.
 void end_orphans(const segment::Segment& segment) {
   std::vector<std::uint64_t> none;
@@ -141,7 +141,7 @@ unsigned processors_of(const Job& job) {
 
 /// Computes from the knobs what the ranks reserve at start. Fails if the machine or the control group does
 /// not have that much. The pages of queues and packets exist from MPI_Init on, whatever is sent. `needed` is
-/// the most that one rank needs of the segment, and `reserved` the part of it that it reserves.
+/// the most of the segment that one rank needs, and `reserved` the part of it that it reserves.
 Result check_cost(const Job& job, char** environment, std::uint64_t& needed, std::uint64_t& reserved) {
   const segment::JobShape shape{job.command.mapping.ranks, processors_of(job)};
   std::uint64_t total = 0;

@@ -1,5 +1,5 @@
-// mpiexec of a job on several machines: starts an agent on each of them, distributes the ranks, keeps the table that all ranks
-// share, and carries output, input, signals and the end of the job. doc/launcher.md describes it.
+// mpiexec for a job on several machines: starts an agent on each machine, distributes the ranks, keeps the table that all
+// ranks share, and carries output, input, signals and the end of the job. See doc/launcher.md.
 #pragma once
 
 #include "launch/command.h"
@@ -9,13 +9,13 @@
 
 namespace near::launch {
 
-/// Whether this is the machine of that name.
+/// Whether this machine has that name.
 bool is_this_machine(const std::string& name);
 
-/// Whether the command line, or the Slurm job, names another machine than this one.
+/// Whether the command line, or the Slurm job, names a machine other than this one.
 bool spans_machines(const Command& command);
 
-/// Runs the job; `arguments` are those of the command line. Returns the exit status of mpiexec.
+/// Runs the job; `arguments` are the command line's. Returns the exit status of mpiexec.
 int run_on_machines(const Command& command, const std::vector<std::string>& arguments);
 
 } // namespace near::launch

@@ -24,7 +24,7 @@ base::Result Input::add(unsigned rank, int& read_end) {
 
 base::Result Input::start() {
   if (readers_.empty()) return {};
-  // Its pages are allocated on first use: few, as long as no rank lags behind.
+  // Its pages are allocated on first use, and are few as long as no rank lags behind.
   for (auto bytes = most_kept; kept_ == nullptr; bytes /= 2) {
     if (bytes < least_kept)
       return base::fail(base::Code::limit, "no memory for the ranks' input (ulimit -v)");

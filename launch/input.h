@@ -4,8 +4,8 @@
 //   read from 0 --> | taken by all |  not yet taken by the slower ranks  | free |
 //                                  ^ the slowest rank                    ^ the fastest
 //
-// A rank that does not read delays nobody until the data kept for it fills the buffer. From then on the
-// slowest rank sets the pace. A rank that ends, or closes its standard input, is left out from then on.
+// A rank that does not read delays nobody until the data kept for it fill the buffer. From then on the
+// slowest rank sets the pace. A rank that ends, or closes its standard input, is no longer considered.
 #pragma once
 
 #include "base/result.h"
@@ -25,7 +25,7 @@ public:
   /// process.
   base::Result start();
 
-  /// The rank that all others wait for, if there is one.
+  /// The rank for which all others wait, if there is one.
   struct Hold {
     bool held = false;
     unsigned rank = 0;

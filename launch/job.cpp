@@ -39,7 +39,7 @@ std::string owners_text(const std::vector<os::Lease>& leases) {
   return elsewhere == 0 ? text : text + base::format(" and {} in other containers", elsewhere);
 }
 
-/// The slots that remain without the cores of which other jobs hold a processor.
+/// The slots that remain without the cores that contain a processor held by another job.
 topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
   topo::Slots free = job.slots;
   for (const auto& core : job.machine.cores)
@@ -50,7 +50,7 @@ topo::Slots slots_beside(const Job& job, const os::CpuSet& held) {
   return free;
 }
 
-/// Plans on the processors that no other job of this user holds. Returns false if these are too few.
+/// Plans on the processors that no other job of this user holds. Returns false if there are too few.
 bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owners) {
   topo::Slots free = slots_beside(job, held);
   planning::Plan plan;
@@ -63,8 +63,8 @@ bool plan_on_free_ones(Job& job, const os::CpuSet& held, const std::string& owne
   return true;
 }
 
-/// Plans around the other jobs of this user, or with a remark on the same processors, and takes a lease on
-/// the processors chosen.
+/// Plans around this user's other jobs, or with a remark on the same processors, and takes a lease on the
+/// processors chosen.
 Result plan_beside_others(Job& job) {
   os::LeasePlanning planning;
   std::vector<os::Lease> others = planning.others();
@@ -89,7 +89,7 @@ Result plan_beside_others(Job& job) {
   return {};
 }
 
-/// Where Slurm's control groups and affinity masks are switched off, only its variables tell what it has
+/// If Slurm's control groups and affinity masks are switched off, only its variables tell what it has
 /// granted.
 void obey(const SlurmStep& slurm, topo::Slots& slots) {
   if (slurm.cpus == 0) return;
@@ -97,9 +97,9 @@ void obey(const SlurmStep& slurm, topo::Slots& slots) {
   slots.count = std::min(slots.count, slurm.cpus);
 }
 
-/// Determines how many threads each rank will start if --threads is not given: from OMP_NUM_THREADS, else
-/// from the request to Slurm, provided that the ranks are the tasks requested there and there are enough
-/// cores.
+/// Determines how many threads each rank will start if --threads is not given: from OMP_NUM_THREADS or,
+/// otherwise, from the request to Slurm, provided that the ranks are the tasks requested there and there are
+/// enough cores.
 void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
   auto& mapping = job.command.mapping;
   mapping.expected_threads = expected_threads(job.command, environment);
@@ -122,7 +122,7 @@ void expect_threads(const SlurmStep& slurm, char** environment, Job& job) {
   mapping.expected_by = base::format("SLURM_CPUS_PER_TASK={}", slurm.cpus_per_task);
 }
 
-/// Sets the number of ranks if it is not given: as many as --map-by ppr implies, else one.
+/// Sets the number of ranks if it is not given: as many as --map-by ppr implies, otherwise one.
 void count_ranks(Job& job) {
   auto& command = job.command;
   if (!command.ranks_are_default) return;
@@ -200,7 +200,7 @@ Result announce(const Job& job) {
         base::Code::unsupported,
         "only one rank can read from a terminal; for {} use cat | mpiexec, or give a file: <FILE",
         command.input.text());
-  if (job.part.control < 0) NEAR_TRY(report_pid(command)); // for several machines the first mpiexec does
+  if (job.part.control < 0) NEAR_TRY(report_pid(command)); // on several machines, the first mpiexec does it
   if (command.print_rank_map) {
     std::string ranks;
     for (unsigned row = 0; row < command.mapping.ranks; ++row)

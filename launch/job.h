@@ -12,11 +12,11 @@ namespace near::launch {
 
 /// The part of a job that runs on this machine.
 struct Part {
-  unsigned size = 0;    ///< ranks of the whole job; 0: those of this machine are all
+  unsigned size = 0;    ///< ranks of the whole job; 0: all of them are on this machine
   unsigned machine = 0; ///< number of this machine
   unsigned machines = 1;
-  bool debugged = false; ///< its ranks wait until mpiexec says that a debugger has attached to them
-  int control = -1;      ///< a socket to the agent of this machine; -1: this mpiexec is on its own
+  bool debugged = false; ///< its ranks wait until mpiexec reports that a debugger has attached to them
+  int control = -1;      ///< a socket to this machine's agent; -1: this mpiexec works alone
 };
 
 struct Job {
@@ -25,23 +25,23 @@ struct Job {
   topo::Slots slots;
   planning::Plan plan;
   Part part;
-  std::vector<unsigned> application_of; ///< by row: the position of a rank among those of this machine
+  std::vector<unsigned> application_of; ///< by row: the position of a rank among those on this machine
   /// The rank in MPI_COMM_WORLD of a row.
   unsigned rank_of(unsigned row) const { return plan.rank_of(row); }
   bool foreign_told = false; ///< the warning about a program linked with another MPI library was printed
 };
 
-/// Plans the job on this machine. Fails when the request cannot be met.
+/// Plans the job on this machine. Fails if the request cannot be met.
 Result plan_job(Command command, char** environment, Job& job);
 
 /// What --explain prints.
 std::string explain(const Job& job, char** environment);
 
-/// Writes the process number of mpiexec where --report-pid wants it.
+/// Writes mpiexec's process id to the destination of --report-pid.
 Result report_pid(const Command& command);
 
-/// Prints the information about the job that was requested before its start: its map, the allocation, the
-/// process number of mpiexec.
+/// Prints the information that was requested before the job starts: its map, the allocation, the process id
+/// of mpiexec.
 Result announce(const Job& job);
 
 /// Starts the job, waits until it ends, and ends any process that is left. Returns the exit status of

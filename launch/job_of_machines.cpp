@@ -35,7 +35,7 @@ std::string quoted(const std::string& word) {
   return text + "'";
 }
 
-/// A program of this installation, which is in the same folder on every machine.
+/// The path of a program of this installation, which is in the same folder on every machine.
 std::string installed(const std::string& name) {
   std::error_code none;
   return std::filesystem::read_symlink("/proc/self/exe", none).parent_path() / name;
@@ -48,12 +48,12 @@ unsigned number_of(const std::string& name, std::vector<std::unique_ptr<Remote>>
   return static_cast<unsigned>(machines.size() - 1);
 }
 
-/// A debugger stops this process for as long as its user thinks.
+/// A debugger may stop this process for as long as its user likes.
 unsigned lost_after() { return is_debugged() ? 0 : static_cast<unsigned>(base::knobs().lost_after.number); }
 
 } // namespace
 
-/// Numbers the machines in the order in which the command line names them.
+/// Numbers the machines in the order of the command line.
 void JobOfMachines::name_machines() {
   for (const auto& host : command_.hosts) number_of(host.name, machines_, host.slots);
   for (const auto& application : command_.applications) {
@@ -67,13 +67,13 @@ bool JobOfMachines::by_shell(const machines::Host& host) const {
   return !is_this_machine(host.name) && !command_.by_slurm;
 }
 
-/// The command that runs a program on the machine, with these standard streams. If by_shell(), the last word is a command for a shell
-/// there.
+/// The command that runs a program on the machine, with these standard streams. If by_shell(), the last word is a command for a
+/// shell there.
 std::vector<std::string> JobOfMachines::words_for(const machines::Host& host,
                                                   const std::string& program) const {
   if (is_this_machine(host.name)) return {program};
   if (command_.by_slurm) {
-    // mpiexec's own environment says which job; tools are asked in another one.
+    // mpiexec's own environment names the job; tools are called in a different one.
     const char* job = std::getenv("SLURM_JOB_ID");
     std::vector<std::string> words = {
         "srun",        "--nodes=1", "--ntasks=1",      "--nodelist=" + host.name,
@@ -113,7 +113,7 @@ Result JobOfMachines::start() {
   return reach_machines();
 }
 
-/// Starts the agents of the first machines, from which the others are reached as soon as they have greeted.
+/// Starts the agents on the first machines. The other machines are reached from these as soon as they have greeted.
 Result JobOfMachines::reach_machines() {
   // srun does not start processes itself: the daemons of Slurm do, in a tree of their own.
   const auto fan_out = command_.by_slurm ? 0 : static_cast<unsigned>(base::knobs().fanout.number);
@@ -154,7 +154,7 @@ std::vector<std::string> JobOfMachines::agent_words(const machines::Host& host) 
   return words;
 }
 
-/// The machine has greeted: it starts the agents of those that are reached from it.
+/// After the machine has greeted: makes it start the agents of the machines that are reached from it.
 void JobOfMachines::reach_from(unsigned machine) {
   std::error_code none;
   const std::string directory = std::filesystem::current_path(none).string();
@@ -163,7 +163,7 @@ void JobOfMachines::reach_from(unsigned machine) {
       machines_[behind]->be_reached(agent_words(machines_[behind]->host), directory, lost_after());
 }
 
-/// Distributes the ranks, once every machine has said how many slots it has.
+/// Distributes the ranks, once every machine has reported its slots.
 Result JobOfMachines::distribute() {
   std::vector<machines::Slots> slots;
   unsigned all_slots = 0;
@@ -257,7 +257,7 @@ Result JobOfMachines::send_jobs() {
   return any_input ? input_.start() : Result();
 }
 
-/// Once all parts run, tools may ask for them, and a debugger for the ranks.
+/// Once all parts run, lets tools find them, and a debugger find the ranks.
 void JobOfMachines::part_started(unsigned machine, const machines::Processes& processes) {
   if (!processes_.emplace(machine, processes).second || processes_.size() < parts_.size()) return;
   publish();

@@ -50,7 +50,7 @@ private:
   void publish();
   void tell_debugger_of_all();
 
-  // job_of_machines_events.cpp: what happens then
+  // job_of_machines_events.cpp: what happens while it runs
   void dispatch(std::uint64_t key);
   void take_frames(unsigned machine);
   void take(unsigned machine, const machines::Frame& frame);
@@ -70,11 +70,11 @@ private:
   void check_time(std::uint64_t now_ns);
   void check_output();
   void lose(unsigned machine, std::string why);
-  /// By machine: whether its connection is still needed, for itself or for machines behind it.
+  /// By machine: whether its connection is still needed, for the machine itself or for machines behind it.
   std::vector<bool> needed() const;
-  /// Decides that the job ends, with this report; the first one counts, unless a later one explains more.
+  /// Decides that the job ends, with this report. The first report counts, unless a later one explains more.
   void decide(OutcomeReport report);
-  /// `signal`: the ranks get this one, and have time to react to it; 0: they end at once.
+  /// `signal` is sent to the ranks, which have time to react to it; 0: they end at once.
   void end_all(machines::Kind how, int signal = 0);
   bool all_ended() const;
   bool finished();
@@ -90,7 +90,7 @@ private:
   Output output_;
   Input input_;
   std::vector<std::unique_ptr<Remote>> machines_;
-  std::map<unsigned, unsigned> behind_;            ///< a machine, and the one from which it is reached
+  std::map<unsigned, unsigned> behind_;            ///< a machine, and the one through which it is reached
   std::vector<std::vector<unsigned>> programs_on_; ///< machines of each program; empty: all
   std::vector<unsigned> application_of_;           ///< by rank
   std::vector<unsigned> machine_of_;               ///< by rank
@@ -101,15 +101,15 @@ private:
   State state_ = State::greeting;
   bool decided_ = false;
   OutcomeReport outcome_;
-  int interrupted_by_ = 0; ///< the signal that a user or a batch system has sent to mpiexec; 0: none
+  int interrupted_by_ = 0;           ///< the signal to mpiexec from a user or a batch system; 0: none
   std::uint64_t interrupted_ns_ = 0; ///< when
   bool printed_ = false;
   bool timed_out_ = false;
   bool drop_output_ = false;
   bool stdout_closed_ = false;
-  std::size_t explained_ = 0;     ///< parts that have been told to explain
+  std::size_t explained_ = 0;     ///< parts that have been asked to explain
   std::uint64_t time_out_ns_ = 0; ///< 0: no limit
-  std::uint64_t give_up_ns_ = 0;  ///< when output that nobody reads is dropped; 0: not
+  std::uint64_t give_up_ns_ = 0;  ///< when unread output is dropped; 0: not
   std::uint64_t kill_at_ns_ = 0;  ///< 0: not planned
 };
 

@@ -15,13 +15,13 @@ using machines::Kind;
 
 namespace {
 
-/// An agent kills its ranks after 3 s; one that has not ended then does not answer.
+/// An agent kills its ranks after 3 s; one that has not ended by this time does not answer.
 constexpr std::uint64_t agents_until_kill_ns = 4 * os::second_ns;
-/// The same for ranks that react to a signal of the user: supervisor.cpp gives them 25 s.
+/// The same for ranks that react to a user's signal: supervisor.cpp gives them 25 s.
 constexpr std::uint64_t agents_until_kill_by_request_ns = agents_until_kill_ns + 25 * os::second_ns;
 /// As in supervisor.cpp.
 constexpr std::uint64_t until_repeated_ns = os::second_ns / 2;
-/// How long after the end of an interrupted job output that nobody reads is dropped.
+/// How long after the end of an interrupted job unread output is dropped.
 constexpr std::uint64_t until_given_up_ns = 2 * os::second_ns;
 
 } // namespace
@@ -50,7 +50,7 @@ void JobOfMachines::pass_on(int signal) {
   for (const auto& remote : machines_)
     if (remote->hello && !remote->ended) remote->say(Kind::signal, static_cast<std::uint64_t>(signal));
   if (signal != SIGTSTP) return;
-  // The threads that write stop with this process, so let them write before.
+  // The threads that write stop with this process, so they write first.
   constexpr int patience_ms = 100;
   std::vector<std::uint64_t> none;
   os::Poller pause;
@@ -63,7 +63,7 @@ void JobOfMachines::interrupt(int signal) {
   if (interrupted_by_ != 0 && now - interrupted_ns_ < until_repeated_ns) return;
   interrupted_ns_ = now;
   if (state_ == State::ending || state_ == State::draining) {
-    // The second interrupt: agents kill at once, and output that nobody reads is dropped.
+    // The second interrupt: agents kill at once, and unread output is dropped.
     for (const unsigned part : parts_)
       if (!machines_[part]->ended) machines_[part]->say(Kind::signal, static_cast<std::uint64_t>(signal));
     kill_at_ns_ = std::min(kill_at_ns_, os::monotonic_ns() + os::second_ns);
@@ -75,8 +75,8 @@ void JobOfMachines::interrupt(int signal) {
 }
 
 void JobOfMachines::decide(OutcomeReport report) {
-  // The first report is closest to the cause. But ranks that lose their connection to one that was killed, or to a machine
-  // that has failed, may report first.
+  // The first report is closest to the cause. But ranks that lose their connection to a killed rank, or to a machine that
+  // has failed, may report first.
   const int weight_of_signal = weight_of_job - 1;
   const bool explains_more =
       (report.weight == weight_of_signal && outcome_.weight < weight_of_signal && !report.told) ||
@@ -96,7 +96,7 @@ void JobOfMachines::end_all(Kind how, int signal) {
   if (kill_at_ns_ == 0)
     kill_at_ns_ = os::monotonic_ns() + (signal != 0 ? agents_until_kill_by_request_ns : agents_until_kill_ns);
   for (const auto& remote : machines_)
-    if (remote->ranks.empty()) remote->ended = true; // it has not been told of the job
+    if (remote->ranks.empty()) remote->ended = true; // it has not been told about the job
   const std::vector<bool> is_needed = needed();
   for (unsigned machine = 0; machine < machines_.size(); ++machine) {
     Remote& remote = *machines_[machine];
@@ -122,7 +122,7 @@ std::vector<bool> JobOfMachines::needed() const {
   return is_needed;
 }
 
-/// The machine cannot be reached, or not any more, and so are those behind it.
+/// Handles a machine that cannot be reached, or no longer can; this includes the machines behind it.
 void JobOfMachines::lose(unsigned machine, std::string why) {
   Remote& remote = *machines_[machine];
   const std::vector<unsigned> own = remote.ended ? std::vector<unsigned>() : remote.ranks;
@@ -169,7 +169,7 @@ void JobOfMachines::check_time(std::uint64_t now_ns) {
     state_ = State::ending;
     end_all(Kind::time_out);
   }
-  // A machine that has reported has no ranks any more, only output that is slow to be read.
+  // A machine that has reported has no ranks any more, only output that is read slowly.
   if (kill_at_ns_ != 0 && now_ns > kill_at_ns_)
     for (unsigned machine = 0; machine < machines_.size(); ++machine)
       if (!machines_[machine]->ended && !machines_[machine]->report)
@@ -225,7 +225,7 @@ void JobOfMachines::print_outcome() {
     for (const unsigned part : parts_)
       if (const auto& report = machines_[part]->report; report) outcome_.sentence += "\n" + report->sentence;
   }
-  // The report of one machine counts the ranks there only.
+  // One machine's report counts only the ranks there.
   outcome_.others = outcome_.not_started = 0;
   for (const unsigned part : parts_) {
     const auto& report = machines_[part]->report;

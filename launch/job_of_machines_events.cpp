@@ -1,4 +1,4 @@
-// What happens while a job on several machines runs: what the agents say.
+// What happens while a job on several machines runs: the messages of the agents.
 #include "launch/job_of_machines.h"
 
 #include "base/text.h"
@@ -37,7 +37,7 @@ void JobOfMachines::dispatch(std::uint64_t key) {
 
 void JobOfMachines::take_frames(unsigned machine) {
   std::vector<Frame> frames;
-  machines_[machine]->read(frames); // its end is noticed by check_connections()
+  machines_[machine]->read(frames); // check_connections() notices its end
   for (const auto& frame : frames) take(machine, frame);
 }
 
@@ -81,7 +81,7 @@ void JobOfMachines::take(unsigned machine, const Frame& frame) {
   }
 }
 
-/// What comes from a machine that is reached from this one, or is said of it.
+/// Handles a frame from, or about, a machine that is reached through this one.
 void JobOfMachines::take_from_behind(unsigned machine, const Frame& frame) {
   machines::Relayed relayed;
   machines::Parted parted;
@@ -119,7 +119,7 @@ void JobOfMachines::greet(unsigned machine, const Frame& frame) {
   if (!send_jobs().ok()) decide(report_about_job(std::string(base::failure_text()), 1));
 }
 
-/// Asks the next machine to explain its part: one after the other, so that their texts do not mix.
+/// Asks the next machine to explain its part: one after another, so that their texts do not mix.
 void JobOfMachines::explain_next() {
   if (explained_ == parts_.size()) return;
   const unsigned machine = parts_[explained_++];
@@ -148,7 +148,7 @@ void JobOfMachines::enter_fence(unsigned machine) {
   check_fences();
 }
 
-/// Ranks that wait for the others, in MPI_Init or MPI_Finalize, wait for ever if those have ended.
+/// Ranks that wait for all others, in MPI_Init or MPI_Finalize, wait forever if others have ended.
 void JobOfMachines::check_fences() {
   if (state_ != State::running) return;
   const Remote *waiting = nullptr, *gone = nullptr;
@@ -173,7 +173,7 @@ void JobOfMachines::part_ended(unsigned machine, int status) {
   remote.status = status;
   remote.end_input();
   if (command_.explain && status == 0) explain_next();
-  // It has printed why, if it did not even start: there is no report.
+  // If the part did not even start, it has printed why: there is no report.
   if (status != 0 && state_ == State::running) {
     state_ = State::ending;
     end_all(Kind::end);

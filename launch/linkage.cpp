@@ -110,8 +110,8 @@ std::string own_wrapper() {
   return std::filesystem::exists(wrapper, none) ? wrapper.string() : "NearMPI's mpicc";
 }
 
-/// The sentence about a program: `how` it came by the library ("was linked with libmpi.so.40"), and what to
-/// do ("compile and link it with mpicc").
+/// The sentence about a program: `how` describes how it got the library ("was linked with libmpi.so.40"); the
+/// rest says what to do ("compile and link it with mpicc").
 std::string sentence_on(const std::string& program, const std::string& how, const std::string& owner,
                         const std::string& remedy) {
   return base::format("'{}' {} of {}, which does not know this mpiexec: each of its processes runs alone, as "
@@ -119,17 +119,16 @@ std::string sentence_on(const std::string& program, const std::string& how, cons
                       base::printable(program), base::printable(how), owner, remedy);
 }
 
-/// Whether a file that a process has loaded is a library of the standard ABI other than the one of this
-/// mpiexec. Ours is mapped under the name that its links lead to, or is a copy in installations without
-/// links.
+/// Whether a file that a process has loaded is a library of the standard ABI other than this mpiexec's. Ours
+/// is mapped under the name to which its links lead, or is a copy in installations without links.
 bool is_other_abi_library(const std::string& file) {
   std::error_code none;
   return last_component(file).starts_with("libmpi_abi.so") &&
          !std::filesystem::equivalent(file, own_library_folder() + "/libmpi_abi.so.1", none);
 }
 
-/// Whether the process was started by the launcher of another MPI, below one of our ranks: then it is not
-/// on its own.
+/// Whether the process was started by another MPI's launcher, below one of our ranks: then it is not on its
+/// own.
 bool has_other_launcher(os::Pid process) {
   auto rows = os::environment_of(process);
   std::vector<char*> entries;
@@ -204,7 +203,7 @@ std::string foreign_process(std::span<const os::Pid> processes) {
         library = last_component(file);
         remedy = "build what needs that library with " + own_wrapper();
       } else if (is_other_abi_library(file)) {
-        library = file; // only its folder tells where it comes from
+        library = file; // only its folder shows where it comes from
         owner = "another MPI library";
         remedy = "link it with " + own_wrapper();
         if (auto folder = own_library_folder(); !folder.empty())

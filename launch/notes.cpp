@@ -1,11 +1,11 @@
 // Notes that are printed while the job runs.
 //
-// Two of them are about jobs that make no progress. A rank waits for one that has called MPI_Finalize: a
-// frequent mistake, and a silent one, since MPI_Finalize need not wait and the waiting rank cannot know.
-// Only the segment is examined. Or ranks wait for standard input (-s all) because one of them does not read
-// it.
+// Two of them are about jobs that make no progress. In the first case, a rank waits for one that has called
+// MPI_Finalize: a frequent mistake, and a silent one, since MPI_Finalize need not wait and the waiting rank
+// cannot know. Only the segment is examined. In the second case, ranks wait for standard input (-s all)
+// because one of them does not read it.
 //
-// The third is about ranks that have loaded the library of another MPI, which only a running process shows:
+// The third is about ranks that have loaded another MPI's library in a way that only a running process shows:
 // behind `env`, in a Python module, or through a library of the program.
 #include "launch/supervisor.h"
 
@@ -60,8 +60,8 @@ std::string names_of(const std::vector<os::Pid>& processes) {
 
 } // namespace
 
-/// Says why the job has not ended although a rank has failed after MPI_Finalize, or all ranks have ended, or it was asked to end; and
-/// which processes are ended because they took too long.
+/// Reports why the job has not ended although a rank has failed after MPI_Finalize, or all ranks have ended, or it was asked to
+/// end; and which processes are ended because they took too long.
 void Supervisor::say_who_lingers() {
   if (no_children_ || description_.job.command.quiet) return;
   if (state_ == State::running && late_.reason != Reason::none && living_ > 0) {
@@ -90,7 +90,7 @@ void Supervisor::say_who_lingers() {
 }
 
 /// Returns the note about ranks that wait for ranks which have called MPI_Finalize; empty if this is not
-/// certain. `since` is set to a number that stays the same as long as it is the same wait.
+/// certain. `since` is set to a number that identifies the wait.
 std::string Supervisor::stall_text(std::uint64_t& since) {
   std::vector<Waiting> waiting;
   std::vector<unsigned> left;

@@ -10,10 +10,10 @@
 
 namespace near::launch {
 
-/// What the action of a row works on.
+/// The state that a row's action works on.
 struct Parsing {
   Command& command;
-  Application& application;        ///< the program that the present options belong to
+  Application& application;        ///< the program to which the present options belong
   std::vector<std::string> values; ///< the values of the option
   std::string option;              ///< as written, for messages
 };
@@ -46,14 +46,14 @@ std::span<const OptionGroup> option_groups();
 /// The option with this spelling; nullptr if there is none.
 const Option* find_option(std::string_view spelling);
 
-/// An option of another launcher that is refused, and what to do instead.
+/// Another launcher's option that is rejected, and what to do instead.
 struct Refusal {
   std::vector<const char*> spellings;
   const char* instead; ///< completes "-gdb: "
 };
 std::span<const Refusal> refusals();
 
-/// What to do instead of a refused option; nullptr if the option is not one of them.
+/// What to do instead of a rejected option; nullptr if the option is not one of them.
 const char* instead_of(std::string_view spelling);
 
 OptionGroup start_options();
@@ -72,7 +72,7 @@ std::vector<std::string> split(const std::string& text, char separator);
 /// Reads the whole file `name`. `at` names the option in messages.
 Result read_named_file(const Parsing& at, const std::string& name, std::string& text);
 
-/// Applies a parameter of Open MPI (`--mca name value`). Those that have a meaning here take effect, those
+/// Applies a parameter of Open MPI (`--mca name value`). Parameters with a meaning here take effect, those
 /// that select internals of Open MPI are ignored, and others produce a remark.
 Result use_mca_parameter(Parsing& at, const std::string& name, const std::string& value);
 /// Applies a variable of Intel MPI that says where ranks run, as if the equivalent option had been given.

@@ -1,4 +1,4 @@
-// Options: which environment variables the processes get.
+// Options: the environment variables that the processes get.
 #include "launch/option_table.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Options of other launchers: those that have no effect here, and those that are refused with advice. The
+// Other launchers' options: those that have no effect here, and those that are rejected with advice. The
 // advice completes "mpiexec: -gdb: ".
 #include "launch/option_table.h"
 

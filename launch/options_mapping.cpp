@@ -12,7 +12,7 @@ namespace {
 using base::Code;
 using base::fail;
 
-// A file of ranks is for one machine.
+// A rankfile is for one machine.
 Result check_host(const std::string& option, const std::string& host) {
   if (host.empty() || is_this_machine(host)) return {};
   return fail(Code::unsupported, "{} {}: a file of ranks can name this machine ({}) only", option, host,
@@ -21,7 +21,7 @@ Result check_host(const std::string& option, const std::string& host) {
 
 Result use_hosts(Parsing& at) { return machines::parse_hosts(at.values[0], at.option, at.command.hosts); }
 
-// -host names the machines of one program, as the standard and Open MPI have it.
+// -host names the machines of one program, as in the standard and Open MPI.
 Result use_own_hosts(Parsing& at) {
   return machines::parse_hosts(at.values[0], at.option, at.application.hosts);
 }
@@ -54,7 +54,7 @@ Result choose_mapping(Parsing& at, const std::string& words) {
   return planning::parse_map_by(words, at.command.mapping);
 }
 
-// Reads "pin=yes;cell=core;domain=socket;map=spread", an option of Intel MPI.
+// Reads "pin=yes;cell=core;domain=socket;map=spread", an Intel MPI option.
 Result choose_intel_binding(Parsing& at) {
   const std::string& text = at.values[0];
   if (text.find('=') == std::string::npos) return planning::parse_bind_to(text, at.command.mapping);
@@ -91,7 +91,7 @@ Result choose_memory(Parsing& at) {
               at.option, at.values[0]);
 }
 
-/// A word that an option stands for, as a template argument.
+/// The word for which an option stands, as a template argument.
 template <std::size_t Size>
 struct Word {
   char text[Size];

@@ -53,7 +53,7 @@ std::string literally(const std::string& name) {
   return made;
 }
 
-/// The pattern for the files of a stream, and the option that set it.
+/// The pattern for a stream's files, and the option that set it.
 struct Files {
   const char* stream;
   std::string& pattern;

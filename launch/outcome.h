@@ -40,7 +40,7 @@ struct Outcome {
   bool was_in_mpi = false; ///< the rank had a region, so `activity` is known
   segment::Activity activity;
   os::MemoryKills kills; ///< since the job began
-  /// For `failed`: the rank had called MPI_Finalize, so the others go on once they have.
+  /// For `failed`: the rank had called MPI_Finalize, so the others continue once they have called it.
   bool late = false;
   /// For `not_started`, `unwritten` and `timed_out`: the message; for `vanished`: what the wrapper did.
   std::string text;
@@ -53,7 +53,7 @@ int weight(const Outcome& outcome);
 /// Outcomes of at least this weight are about the job, not about one rank.
 inline constexpr int weight_of_job = 6;
 
-/// What is told about the end of a job, or of the part of it on one machine.
+/// The report about the end of a job, or of its part on one machine.
 struct OutcomeReport {
   int weight = 0;
   int status = 0;           ///< what mpiexec exits with
@@ -62,10 +62,10 @@ struct OutcomeReport {
   bool of_machine = false;  ///< a machine was lost, which explains what happens to all others
   bool in_start = false;    ///< a program could not be started
   std::string sentence;     ///< the reason; "" if there is none
-  unsigned others = 0;      ///< ranks that were ended because of it
-  unsigned not_started = 0; ///< ranks that had not been started yet
+  unsigned others = 0;      ///< ranks that were ended as a consequence
+  unsigned not_started = 0; ///< ranks that had not been started
 
-  /// As the body of a frame (machines/frames.h).
+  /// The report as the body of a frame (machines/frames.h).
   std::string body() const;
   static bool read(std::string_view body, OutcomeReport& report);
 };
@@ -75,7 +75,7 @@ std::string time_out_text(double seconds);
 
 /// A report about the job as a whole.
 OutcomeReport report_about_job(std::string sentence, int status);
-/// A report about a machine of the job whose ranks nobody watches any more, since a process of mpiexec's there was killed.
+/// A report about a machine of the job whose ranks are no longer watched, since one of mpiexec's processes there was killed.
 OutcomeReport report_about_unwatched(int signal, unsigned ranks);
 OutcomeReport report_of(const Outcome& outcome, unsigned others, unsigned not_started, std::uint64_t now_ns);
 /// The message: one line unless it contains a table; "" if there is no reason, or if it has been printed.

@@ -16,7 +16,7 @@ Result Output::open(os::Poller& poller, std::uint64_t key_base, bool merge, bool
   stamp_ = stamp;
   buffer_.resize(std::size_t{256} << 10);
   NEAR_TRY(bell_.open());
-  // If both descriptors refer to one file (2>&1), one writer is needed, or lines could still mix.
+  // If both descriptors refer to one file (2>&1), a single writer is needed, or lines could still mix.
   os::FileIdentity output, error;
   bool same = os::identify(1, output).ok() && os::identify(2, error).ok() && output == error;
   if (same || merge) sink_of_[standard_error] = standard_output;
@@ -165,7 +165,7 @@ void Output::resume(std::size_t sink) {
 
 void Output::bell_rang() {
   bell_.quiet();
-  // Output that nobody will read: the ranks find out by SIGPIPE, as they would without a launcher.
+  // For output that nobody will read: the ranks learn of it by SIGPIPE, as they would without a launcher.
   for (std::size_t index = 0; index < streams_.size(); ++index) {
     const Stream& stream = streams_[index];
     bool lost = sinks_[stream.sink].sink.broken() || (stream.copy.descriptor >= 0 && copies_.broken());

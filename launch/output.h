@@ -47,21 +47,21 @@ public:
   os::Bell& bell() { return bell_; }
   int bell_descriptor() const { return bell_.descriptor(); }
   void bell_rang();
-  /// Handles what has waited long enough. Returns in how many milliseconds to call again; -1: not needed.
+  /// Handles what has waited long enough. Returns after how many milliseconds to call again; -1: not needed.
   int tick(std::uint64_t now_ns);
 
   /// Reads the rest of the streams as far as there is room, once no process writes any more. Returns true
-  /// when every stream is at its end.
+  /// when every stream has reached its end.
   bool drain();
   /// Whether everything has been written.
   bool idle() const;
-  /// Writes a line of the launcher to standard error, with control characters made visible, since it may
-  /// contain names that others have chosen. Never waits.
+  /// Writes a line of the launcher to standard error. Control characters are made visible, since the line may
+  /// contain names chosen by others. Never waits.
   void say(std::string_view line);
 
   /// What could not be written, and why; empty if nothing failed or the reader has gone.
   std::string failure() const;
-  /// Whether a rank may have written to standard error: it has, or it uses that of mpiexec directly.
+  /// Whether a rank may have written to standard error: it has, or it uses mpiexec's standard error directly.
   bool may_have_said() const { return streams_.empty() || said_; }
   /// Whether nothing more can be written to standard output.
   bool broken() const { return sinks_[0].sink.broken(); }
@@ -78,7 +78,7 @@ private:
     int descriptor = -1;
     Copy copy;
     bool waiting = false;       ///< not polled: no room, or another owns the sink
-    bool inside_line = false;   ///< the beginning of the present line has gone out
+    bool inside_line = false;   ///< the beginning of the present line has been written
     std::string held;           ///< the present line so far
     std::uint64_t heard_ns = 0; ///< when it last wrote
   };

@@ -17,9 +17,9 @@ public:
   OutputFiles(const OutputFiles&) = delete;
   OutputFiles& operator=(const OutputFiles&) = delete;
   ~OutputFiles();
-  /// Opens the file that `pattern` names for this rank; the descriptor remains owned by this object. The
-  /// first rank that uses a file creates it anew, including the folders of its path. Several ranks share a
-  /// file if the pattern gives them the same name, or another name of the same file.
+  /// Opens the file that `pattern` names for this rank; this object owns the descriptor. The first rank that
+  /// uses a file creates it anew, including the folders of its path. Several ranks share a file if the
+  /// pattern gives them the same name, or another name of the same file.
   base::Result open(const std::string& pattern, unsigned rank, int& descriptor);
 
 private:

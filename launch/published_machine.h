@@ -10,11 +10,11 @@ namespace near::launch {
 /// ranks and tools then do without.
 bool publish(const topo::Machine& machine, segment::Segment& segment);
 
-/// Adds the machine's devices. `published` is the machine that was given to publish().
+/// Adds the machine's devices. `published` is the machine that was passed to publish().
 void publish_devices(const topo::Machine& machine, const topo::Machine& published,
                      const segment::Segment& segment);
 
-/// For a rank on these processors, the nearest node with each kind of memory.
+/// The nearest node with each kind of memory, for a rank on these processors.
 segment::NearestNodes nearest_nodes(const topo::Machine& machine, const os::CpuSet& cpus);
 
 } // namespace near::launch

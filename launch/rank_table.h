@@ -10,7 +10,7 @@ inline void store_phase(const segment::Segment& segment, unsigned rank, segment:
   segment.entry(rank).phase.store_release(static_cast<std::uint32_t>(phase));
 }
 
-/// How the process aborts the job, if it does. Any other value is damage, and not a reason to end the job.
+/// How the process aborts the job, if it does. Any other value is damage, not a reason to end the job.
 inline segment::Abort abort_of(const segment::RankEntry& entry) {
   // SYNC: abort — the code was written before.
   auto how = static_cast<segment::Abort>(entry.aborting.load_acquire());

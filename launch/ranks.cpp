@@ -1,5 +1,5 @@
-// What has become of the ranks: polls the rank table, processes the endings of child processes, and
-// determines outcomes.
+// The state of the ranks: polls the rank table, processes the endings of child processes, and determines
+// outcomes.
 #include "launch/supervisor.h"
 
 #include "boot/boot.h"
@@ -19,16 +19,16 @@ constexpr std::uint64_t poll_interval_ns = 500'000'000;
 // How long a process that called MPI_Abort may take to flush its output before SIGTERM.
 constexpr std::uint64_t abort_grace_ns = 200'000'000;
 // How long a process that was left behind may take to call MPI_Init if no other rank has called it, which
-// would show that the job is an MPI program. After that, it counts as a background process, which nobody
-// waits for.
+// would show that the job is an MPI program. After that, it counts as a background process, for which nobody
+// waits.
 constexpr std::uint64_t left_grace_ns = 2'000'000'000;
-// After a request to end that has ended all ranks, what is left gets SIGKILL after this time.
+// After a request to end has ended all ranks, remaining processes get SIGKILL after this time.
 constexpr std::uint64_t until_rest_is_killed_ns = 400'000'000;
-// How long the end of a rank by Ctrl-C waits for mpiexec's own signal, which says why.
+// How long the end of a rank by Ctrl-C waits for mpiexec's own signal, which explains it.
 constexpr std::uint64_t until_interrupted_ns = 100'000'000;
-// A rank has failed after MPI_Finalize: until then the others must have called it as well.
+// After a rank has failed following MPI_Finalize: by then the others must have called it as well.
 constexpr std::uint64_t until_all_have_finalized_ns = 200'000'000;
-// After that it is said that the others go on.
+// After that mpiexec reports that the others continue.
 constexpr std::uint64_t until_late_is_said_ns = 800'000'000;
 // How long to wait when no process is left although the rank table says that some ranks continue.
 constexpr std::uint64_t lost_grace_ns = 500'000'000;
@@ -67,7 +67,7 @@ void Supervisor::poll_rank(unsigned rank) {
     at.aborting = true;
     decide(outcome_of(rank, {at.pid, 0}), abort_grace_ns);
     if (state_ == State::terminating && outcome_.reason == Reason::interrupted) {
-      // It has done what it wanted to do; the others need not be waited for.
+      // The process has done its work; the others need not be waited for.
       kill_all(SIGTERM);
       timers_.advance(Timer::kill, os::monotonic_ns() + until_rest_is_killed_ns);
     }
@@ -119,14 +119,14 @@ bool Supervisor::is_end_of(unsigned rank, os::Pid pid) {
   if (at.ended) return false;
   if (at.awaits == Rank::Awaits::started) return at.pid == pid;
   if (at.mpi_process != 0) return at.mpi_process == pid;
-  // It may have started and ended between two polls.
+  // The process may have started and ended between two polls.
   return has_region(rank) && at.number == pid;
 }
 
 void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   auto& at = ranks_[rank];
   poll_rank(rank);
-  // A shell ends at once if it is asked to, while its program may save its work.
+  // A shell ends at once when asked to, while its program may still be saving its work.
   const bool asked = state_ == State::terminating && outcome_.reason == Reason::interrupted;
   bool may_have_left =
       (ending.raw == 0 || asked) && ending.pid == at.pid && at.awaits == Rank::Awaits::started;
@@ -136,9 +136,9 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
     return;
   }
   if (may_have_left && has_region(rank)) {
-    // If it left its MPI process behind, the end of that process counts, whether it is still to come or
-    // came first. A process that ended before its wrapper became our child when the wrapper ended: it can
-    // be reaped now, unless the wrapper had waited for it.
+    // If the process left its MPI process behind, the end of that one counts, whether it is still to come or
+    // came first. A process that ended before its wrapper became our child when the wrapper ended: it can be
+    // reaped now, unless the wrapper had waited for it.
     collect_endings();
     if (const auto* seen = known_ending_of_mpi_process(rank)) {
       ending = *seen;
@@ -170,8 +170,8 @@ void Supervisor::rank_ended(unsigned rank, os::Ending ending) {
   if (at.aborting) timers_.advance(Timer::terminate, os::monotonic_ns());
 }
 
-/// Ends the job after a failure that came after MPI_Finalize, unless all other ranks have called that, too: they may write results,
-/// but no rank waits for the one that has failed.
+/// Ends the job after a failure that followed MPI_Finalize, unless all other ranks have called that, too: they may still write
+/// results, but no rank waits for the one that has failed.
 void Supervisor::decide_on_late_failure() {
   if (late_.reason == Reason::none || state_ != State::running) return;
   for (unsigned rank = 0; rank < ranks_.size(); ++rank)
@@ -226,7 +226,7 @@ Outcome Supervisor::outcome_of(unsigned rank, const os::Ending& ending) {
     outcome.kills = {now.group - kills_before_.group, now.machine - kills_before_.machine};
   } else if (ending.status() != 0) {
     outcome.reason = Reason::failed;
-    // Whether ranks of other machines have called it is not known here.
+    // It is not known here whether ranks on other machines have called it.
     outcome.late = phase == segment::Phase::finalized && job.part.machines == 1;
   } else if (phase == segment::Phase::ready) {
     outcome.reason = Reason::unfinalized;

@@ -9,7 +9,7 @@
 
 namespace near::launch {
 
-/// A set of ranks, independent of how many the job has.
+/// A set of ranks, independent of the size of the job.
 class NamedRanks {
 public:
   static NamedRanks every();

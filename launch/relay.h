@@ -1,9 +1,9 @@
-// The machines that an agent reaches for mpiexec, and what they and mpiexec say to each other through it (machines/tree.h).
+// The machines that an agent reaches for mpiexec, and their communication with mpiexec through it (machines/tree.h).
 //
 //   mpiexec <--- frames ---> agent <--- ssh ---> agent of a further machine
 //
-// It holds back nothing: an agent sends at most 1 MiB that mpiexec has not acknowledged, and gets no more either, so at most that much
-// waits here for each machine behind this one and each direction.
+// It holds nothing back: an agent sends at most 1 MiB that mpiexec has not acknowledged, and receives no more either. So at most
+// that much waits here for each machine behind this one, in each direction.
 #pragma once
 
 #include "launch/connection.h"
@@ -23,24 +23,24 @@ class Relay {
 public:
   /// Sends a frame to mpiexec.
   using Say = std::function<void(machines::Kind, std::string_view)>;
-  /// Its keys begin with `key`, and it reports what the poller reports under any of them by dispatch().
+  /// Its keys begin with `key`; pass any event that the poller reports under them to dispatch().
   Relay(os::Poller& poller, std::uint64_t key, os::Bell& bell, Say say)
       : poller_(poller), key_(key), bell_(bell), say_(std::move(say)) {}
 
   /// Whether frames of this kind are orders for obey().
   static bool takes(machines::Kind kind);
-  /// Does what mpiexec orders. Returns false if the frame is damaged, or names a machine that was never to be reached.
+  /// Carries out an order from mpiexec. Returns false if the frame is damaged, or names a machine that was never to be reached.
   bool obey(const machines::Frame& order);
   /// Hangs up on all machines, since mpiexec has gone.
   void abandon();
 
   void dispatch(std::uint64_t key);
   void reaped(const os::Ending& ending);
-  /// To be called after each wait for events.
+  /// Call after each wait for events.
   void check();
-  /// For how long to wait at most before the next check.
+  /// The longest time to wait before the next check.
   int wait_ms() const;
-  /// No machine is connected any more.
+  /// Whether no machine is connected any more.
   bool is_over() const;
 
 private:

@@ -12,7 +12,7 @@ namespace {
 
 using machines::Kind;
 
-/// So much input may be under way to a machine.
+/// The most input that may be under way to a machine.
 constexpr std::uint64_t most_input_under_way = 1u << 20;
 
 } // namespace
@@ -146,7 +146,7 @@ void Remote::carry_input() {
   end_input();
 }
 
-/// Nothing more is read for the machine, so that others do not wait for it.
+/// Stops reading for the machine, so that others do not wait for it.
 void Remote::end_input() {
   if (input_ < 0) return;
   watch_input(false);

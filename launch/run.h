@@ -1,4 +1,4 @@
-// What happens to a planned job: it is explained, or started.
+// What is done with a planned job: it is explained, or started.
 #pragma once
 
 #include "launch/job.h"
@@ -9,7 +9,7 @@ namespace near::launch {
 /// Prints the latest failure as a message of mpiexec, and returns `status`.
 int complain(int status);
 
-/// Releases the processors that the job holds, however its function ends.
+/// Releases the processors that the job holds, however its scope is left.
 struct LeaseEnd {
   LeaseEnd() = default;
   LeaseEnd(const LeaseEnd&) = delete;
@@ -17,7 +17,8 @@ struct LeaseEnd {
   ~LeaseEnd() { os::end_lease(); }
 };
 
-/// Prints the warnings about the job, then its plan (--explain), or starts it and waits for its end. Returns the exit status.
+/// Prints the warnings about the job, then either prints its plan
+/// (--explain), or starts it and waits for its end. Returns the exit status.
 int run_planned(Job& job, char** environment);
 
 } // namespace near::launch

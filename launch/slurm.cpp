@@ -14,7 +14,8 @@ std::string_view value_of(char** environment, std::string_view name) {
   return base::find_variable(environment, name).value_or(std::string_view());
 }
 
-// The number at the beginning of the value: "4(x2),2" lists the tasks of each machine, this one's first.
+// The number at the beginning of the value: "4(x2),2" lists the tasks
+// of each machine, beginning with this one's.
 unsigned number_of(char** environment, std::string_view name) {
   constexpr unsigned most = 65536;
   unsigned number = 0;

@@ -19,8 +19,8 @@ namespace {
 
 // After this time the job is long enough to afford the search for devices.
 constexpr std::uint64_t until_devices_ns = 300'000'000;
-// The first check for the library of another MPI comes this long after the start, the next after twice that
-// time, and so on.
+// The first check for another MPI's library comes this long after the start, the next after twice that time,
+// and so on.
 constexpr std::uint64_t until_foreign_ns = 30'000'000;
 
 } // namespace
@@ -65,11 +65,10 @@ base::Result Supervisor::start_ranks() {
     entry.first_cpu = binding.cpus.first();
     entry.location = profile::location_of(
         description_.job.machine, binding.cpus.empty() ? description_.job.slots.allowed : binding.cpus);
-    // A rank that is bound to several nodes starts with its own cores' node in mind.
+    // For a rank that is bound to several nodes, the node of its own cores counts.
     entry.nearest =
         nearest_nodes(description_.job.machine, binding.cpus.empty() ? binding.cpus : binding.home);
-    // This is complete before any rank runs, so that an early rank does not have its own values
-    // overwritten.
+    // This is complete before any rank runs, so that an early rank's values are not overwritten.
     store_phase(segment_, rank, segment::Phase::launched);
   }
   for (unsigned rank = 0; rank < ranks_.size(); ++rank) {
@@ -83,8 +82,8 @@ base::Result Supervisor::start_ranks() {
   return input_.start();
 }
 
-/// While others are still to be started, a rank may end, the user may interrupt or stop the job, or its time may be over.
-/// Waits while the job is stopped.
+/// While some ranks are still to be started, a rank may end, the user may interrupt or stop the job, or its time may be
+/// over. Waits while the job is stopped.
 void Supervisor::handle_pending_events() {
   do {
     poller_.wait(paused_ ? wait_ms(os::monotonic_ns()) : 0, keys_);
@@ -93,7 +92,7 @@ void Supervisor::handle_pending_events() {
   } while (paused_ && !decided());
 }
 
-/// Sends the process numbers to the front end, which has the table that debuggers read, or to mpiexec on another machine.
+/// Sends the process ids to the front end, which has the table that debuggers read, or to mpiexec on another machine.
 void Supervisor::tell_front_end() {
   std::vector<os::Pid> pids;
   for (const auto& rank : ranks_) pids.push_back(rank.pid);

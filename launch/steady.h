@@ -1,4 +1,4 @@
-// Tells how long a value has stayed the same.
+// Determines how long a value has remained the same.
 #pragma once
 
 #include <cstdint>

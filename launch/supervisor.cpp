@@ -15,16 +15,16 @@ namespace {
 // SIGTERM follows the first failure at once, SIGKILL after this time: long enough for a handler that saves
 // something, short enough that everything ends within a second.
 constexpr std::uint64_t until_kill_ns = 400 * os::millisecond_ns;
-// So long have ranks to save their work if a user or a batch system asks the job to end, and does not ask again. Batch systems often
-// kill the job after 30 s.
+// How long ranks have to save their work if a user or a batch system asks the job to end, and does not ask again. Batch systems
+// often kill the job after 30 s.
 constexpr std::uint64_t until_kill_by_request_ns = 25 * os::second_ns;
 // Within this time the same request may come twice: `timeout` signals mpiexec, and then its whole group.
 constexpr std::uint64_t until_repeated_ns = 500 * os::millisecond_ns;
-// What ranks leave running when they have all succeeded, a compression of results for example, may take this long.
+// How long processes that ranks leave running may take after all ranks have succeeded, for example to compress results.
 constexpr std::uint64_t until_left_end_ns = 10 * os::second_ns;
 constexpr std::uint64_t until_lingering_is_said_ns = os::second_ns;
 constexpr std::uint64_t until_kill_again_ns = 50 * os::millisecond_ns;
-// How long after an interrupt output that nobody reads is dropped.
+// How long after an interrupt unread output is dropped.
 constexpr std::uint64_t unread_output_ns = 500 * os::millisecond_ns;
 // How many signals are taken before other events are handled: a rank may send signals without end.
 constexpr int signals_at_once = 64;
@@ -33,7 +33,7 @@ constexpr int signals_at_once = 64;
 
 int Supervisor::run() {
   if (!prepare().ok()) {
-    // Not through output_, which may be what failed.
+    // Not through output_, which may be what has failed.
     auto line = base::format("mpiexec: {}\n", base::failure_text());
     (void)os::write_all(2, line.data(), line.size());
     return 1;
@@ -259,7 +259,7 @@ void Supervisor::interrupt(int signal) {
   std::uint64_t now = os::monotonic_ns();
   if (interrupted_ns_ != 0 && now - interrupted_ns_ < until_repeated_ns) return;
   interrupted_ns_ = now;
-  // What ranks have left running.
+  // For processes that ranks have left running.
   if (state_ == State::ending && living_ == 0 && !decided()) return timers_.advance(Timer::terminate, now);
   // On a terminal, a rank in mpiexec's group gets the signal, too, and its end may be seen first.
   const bool seen_first =
@@ -288,7 +288,7 @@ void Supervisor::serve_rank(unsigned row) {
   if (any_ended_ && living_ > 0 && !starting_) check_missing_init();
 }
 
-/// Takes what mpiexec on another machine has sent by way of the agent.
+/// Receives what mpiexec on another machine has sent through the agent.
 void Supervisor::take_orders() {
   std::vector<machines::Frame> orders;
   if (!control_.read(orders)) {
@@ -309,7 +309,7 @@ void Supervisor::take_orders() {
 
 void Supervisor::abandon() {
   // mpiexec was killed, so nobody waits for output. Its standard error may still be a terminal or a file, where the
-  // last line says what happened; a pipe that nobody reads must not keep this process.
+  // last line says what happened; a pipe that nobody reads must not keep this process alive.
   if (!decided()) others_ = living_;
   outcome_.reason = Reason::abandoned;
   outcome_.status = 128 + SIGKILL;

@@ -33,7 +33,7 @@
 
 namespace near::launch {
 
-/// What the front end hands over to the supervisor.
+/// What the front end passes to the supervisor.
 struct JobDescription {
   const Job& job;
   char** environment;
@@ -41,7 +41,7 @@ struct JobDescription {
   os::Pid front_end;       ///< the process that the user sees as mpiexec
   os::Pid front_end_group; ///< its process group
   bool terminal_input;     ///< standard input is the terminal of the session
-  int pids_to;             ///< a pipe for the process numbers of the ranks, once all have started
+  int pids_to;             ///< a pipe for the ranks' process ids, once all have started
 };
 
 class Supervisor {
@@ -61,7 +61,7 @@ private:
   };
 
   struct Rank {
-    /// The process whose end is the end of the rank.
+    /// The process whose end is the rank's end.
     enum class Awaits {
       started, ///< the process that was started; if the MPI process is another one, it is expected to end first
       left, ///< its program has ended well before MPI_Init while processes that it started live on: one of them may
@@ -72,15 +72,15 @@ private:
     bool ended = false;
     Awaits awaits = Awaits::started;
     // From the rank table and the rank's region, which every rank can write: each value is copied once, and
-    // believed only if it can follow the previous one.
+    // trusted only if it can follow the previous one.
     segment::Phase phase = segment::Phase::launched;
     segment::Phase died_in = segment::Phase::launched; ///< once its phase is `dead`
-    os::Pid number = 0;         ///< the process number of the MPI process as it sees it, once it has a region
-    int status = 0;             ///< once ended: the status that a shell would show
-    os::Pid mpi_process = 0;    ///< the MPI process, when a wrapper started it
-    int mpi_process_watch = -1; ///< its pidfd
+    os::Pid number = 0;            ///< the MPI process's own process id as it sees it, once it has a region
+    int status = 0;                ///< once ended: the status that a shell would show
+    os::Pid mpi_process = 0;       ///< the MPI process, when a wrapper started it
+    int mpi_process_watch = -1;    ///< its pidfd
     bool mpi_process_gone = false; ///< it ended without MPI_Finalize, or before it was found
-    /// How it ended, if that could be seen before its parent was told; else pid 0.
+    /// How the MPI process ended, if that could be seen before its parent was informed; otherwise pid 0.
     os::Ending mpi_process_ending;
     bool aborting = false; ///< its MPI_Abort was seen
   };
@@ -127,7 +127,7 @@ private:
   void wait_for_left_processes();
   void check_output();
 
-  // ranks.cpp: what has become of the ranks
+  // ranks.cpp: the state of the ranks
   void poll_ranks();
   void poll_rank(unsigned rank);
   void reap();
@@ -143,7 +143,7 @@ private:
   void decide_on_lost_ranks();
   void decide_on_late_failure();
 
-  // wrappers.cpp: MPI processes that are not the ones that were started
+  // wrappers.cpp: MPI processes other than those that were started
   const os::Ending* known_ending_of_mpi_process(unsigned rank);
   void find_mpi_process(unsigned rank);
   bool watch_mpi_process(unsigned rank);
@@ -172,7 +172,7 @@ private:
   std::vector<Rank> ranks_;
   std::deque<os::Ending> endings_; ///< of children, still to be processed
   /// The endings of children that matched no rank when they were processed, the newest last; bounded. The MPI process
-  /// of a forking wrapper may be among them: the end of the wrapper, which makes that one count, may be seen later.
+  /// of a forking wrapper may be among them: the end of the wrapper, which makes that ending count, may be seen later.
   std::deque<os::Ending> unmatched_children_;
   int null_input_ = -1;
   int front_end_watch_ = -1;
@@ -180,17 +180,17 @@ private:
 
   State state_ = State::running;
   bool starting_ = true;        ///< not all ranks have been started
-  std::vector<int> to_forward_; ///< signals for the ranks that came meanwhile
+  std::vector<int> to_forward_; ///< signals for the ranks that arrived meanwhile
   Timers timers_;
   Outcome outcome_;
-  /// Of a rank that failed after MPI_Finalize: the job's once all ranks have ended.
+  /// The outcome of a rank that failed after MPI_Finalize: it becomes the job's once all ranks have ended.
   Outcome late_;
   unsigned living_ = 0;
-  unsigned others_ = 0;   ///< ranks that were ended because of the outcome, without the one that caused it
+  unsigned others_ = 0;   ///< ranks that were ended because of the outcome, except the one that caused it
   bool reported_ = false; ///< the outcome was printed
   bool codes_reported_ = false;
   bool failure_told_ = false;        ///< the agent knows that this part of the job ends
-  bool any_ended_ = false;           ///< a rank has
+  bool any_ended_ = false;           ///< a rank has ended
   std::uint64_t interrupted_ns_ = 0; ///< when a user or a batch system asked the job to end; 0: not
   bool no_children_ = false;
   bool out_of_reach_ = false; ///< remaining processes cannot be found: see kill_all()

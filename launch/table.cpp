@@ -10,7 +10,7 @@
 namespace near::launch {
 namespace {
 
-/// A rank's requests are far shorter. One that sends more is cut off: ranks are not trusted.
+/// A rank's requests are far shorter. A rank that sends more is cut off: ranks are not trusted.
 constexpr std::size_t longest_line = 1 << 16;
 
 /// The value of the last field, which may contain spaces.
@@ -57,7 +57,7 @@ void Table::serve(Client& client, const std::string& line) {
   } else if (command == "get_my_kvsname") {
     answer(client, "cmd=my_kvsname rc=0 kvsname=near");
   } else if (command == "get_appnum") {
-    answer(client, "cmd=appnum rc=0 appnum=0"); // ranks have it from their environment
+    answer(client, "cmd=appnum rc=0 appnum=0"); // ranks learn it from their environment
   } else if (command == "put") {
     control_.send(machines::Kind::put,
                   machines::BodyWriter().text(boot::field_of(line, "key")).text(value_of(line)).body());
@@ -117,7 +117,8 @@ void Table::answer(Client& client, std::string_view line) {
   if (client.descriptor < 0) return;
   const std::string sent = std::string(line) + "\n";
   std::size_t wrote = 0;
-  // A rank has one question at a time, so its socket has room; one that does not read its answers is cut off.
+  // A rank has one request at a time, so its socket has room; a rank
+  // that does not read its answers is cut off.
   if (os::write_some(client.descriptor, sent.data(), sent.size(), wrote) != os::Transfer::some ||
       wrote != sent.size())
     close(client);

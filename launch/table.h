@@ -1,5 +1,5 @@
-// The table that all processes of a job on several machines share, as the ranks of this machine see it: the supervisor answers
-// them by PMI-1 (boot/pmi.h). mpiexec keeps the table itself, and knows when all machines have entered a fence.
+// The table that all processes of a job on several machines share, as seen by the ranks on this machine: the supervisor
+// answers them by PMI-1 (boot/pmi.h). mpiexec keeps the table itself, and knows when all machines have entered a fence.
 //
 //   rank                          supervisor                        agent ... mpiexec
 //   put      -------------------> put       ----------------------------------->
@@ -23,23 +23,23 @@ namespace near::launch {
 class Table {
 public:
   explicit Table(Control& control) : control_(control) {}
-  /// Called before the first rank is started: how many there will be.
+  /// Call before the first rank is started: sets how many ranks there will be.
   void expect(std::size_t rows) { rows_ = rows; }
-  /// Makes the connection of the next row, which the poller reports as `key`. `for_rank` is the rank's end; the caller closes it
-  /// once the rank has it.
+  /// Makes the connection for the next row, which the poller reports as `key`. `for_rank` is the rank's end; the caller closes
+  /// it once the rank has it.
   base::Result add(os::Poller& poller, std::uint64_t key, int& for_rank);
-  /// Whether the rank of this row waits in MPI_Init or MPI_Finalize for all others.
+  /// Whether the rank of this row is waiting in MPI_Init or MPI_Finalize for all others.
   bool is_in_fence(unsigned row) const { return row < clients_.size() && clients_[row].in_fence; }
-  /// Answers what the rank of this row has asked.
+  /// Answers a request from the rank of this row.
   void readable(unsigned row);
-  /// Passes on what mpiexec has said: Kind::value or Kind::fence_over.
+  /// Passes on a message from mpiexec: Kind::value or Kind::fence_over.
   void told(const machines::Frame& frame);
 
 private:
   struct Client {
     int descriptor = -1; ///< -1: closed
     std::string received;
-    std::string awaited; ///< the key that it has asked for
+    std::string awaited; ///< the key that it has requested
     bool in_fence = false;
   };
   void answer(Client& client, std::string_view line);
@@ -51,7 +51,7 @@ private:
   Control& control_;
   os::Poller* poller_ = nullptr;
   std::size_t rows_ = 0;
-  std::vector<Client> clients_;                           ///< by row, of the ranks that have been started
+  std::vector<Client> clients_;                           ///< by row, for the ranks that have been started
   std::map<std::string, std::string, std::less<>> known_; ///< rows that mpiexec has sent; they do not change
 };
 

@@ -1,4 +1,4 @@
-// The supervisor's timers: one list of everything that it has planned for later.
+// The supervisor's timers: one list of everything planned for later.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,17 @@ namespace near::launch {
 /// The kinds of timers, in the order in which timers that are due at the same time are handled.
 enum class Timer {
   poll,      ///< poll the rank table, in case a process could not signal
-  wrapper,   ///< of a rank: its MPI process has ended, and its wrapper should now end with a status
-  left,      ///< of a rank: a process that its program left behind should have called MPI_Init
+  wrapper,   ///< for a rank: its MPI process has ended, and its wrapper should now end with a status
+  left,      ///< for a rank: a process that its program left behind should have called MPI_Init
   lost,      ///< no process is left although ranks have not ended
   devices,   ///< find the machine's NICs and GPUs
   foreign,   ///< check whether ranks have loaded the library of another MPI
   time_out,  ///< --timeout
-  late,      ///< a rank has failed after MPI_Finalize: the others should have called that
-  linger,    ///< say who keeps the job from ending
+  late,      ///< a rank has failed after MPI_Finalize: by now the others should have called that
+  linger,    ///< report which processes keep the job from ending
   terminate, ///< send SIGTERM to all processes
   kill,      ///< send SIGKILL to all processes
-  give_up,   ///< drop output that nobody reads
+  give_up,   ///< drop unread output
 };
 
 class Timers {
@@ -31,9 +31,9 @@ public:
   void set(Timer timer, std::uint64_t due_ns, unsigned rank = 0);
   void cancel(Timer timer, unsigned rank = 0);
   bool is_set(Timer timer, unsigned rank = 0) const;
-  /// Changes the time of a timer that is set; does nothing if it is not set.
+  /// Changes the time of a timer that is set. Has no effect if it is not set.
   void advance(Timer timer, std::uint64_t due_ns, unsigned rank = 0);
-  /// Cancels every timer but this one.
+  /// Cancels every timer except this one.
   void keep_only(Timer timer);
 
   /// When the next timer is due; `never` if none is set.

@@ -1,5 +1,4 @@
-// Programs that wrap the program of some ranks: `-gtool "strace -c:0;valgrind -q:1-3"`, in the form of
-// Intel MPI.
+// Programs that wrap the program of some ranks: `-gtool "strace -c:0;valgrind -q:1-3"`, in Intel MPI's form.
 #pragma once
 
 #include "launch/option_table.h"
@@ -12,7 +11,7 @@ namespace near::launch {
 Result read_tools(Parsing& at, const std::string& text);
 
 /// Splits a line into words as a shell does, with quotes and backslashes but without expansions. Fails if a
-/// quote is not closed. A word that begins with `comment` outside of quotes ends the line; 0: there are no
+/// quote is not closed. A word that begins with `comment` outside quotes ends the line; 0: there are no
 /// comments.
 Result split_words(const std::string& line, std::vector<std::string>& words, char comment = 0);
 

@@ -19,7 +19,7 @@ constexpr std::uint64_t wrapper_grace_ns = 100'000'000;
 
 } // namespace
 
-/// How the MPI process of a wrapper ended, if that is already known; else nullptr.
+/// How a wrapper's MPI process ended, if that is already known; otherwise nullptr.
 const os::Ending* Supervisor::known_ending_of_mpi_process(unsigned rank) {
   const auto& at = ranks_[rank];
   if (!has_region(rank)) return nullptr;
@@ -29,14 +29,14 @@ const os::Ending* Supervisor::known_ending_of_mpi_process(unsigned rank) {
   for (const auto* list : {&endings_, &unmatched_children_})
     for (auto seen = list->rbegin(); seen != list->rend(); ++seen)
       if (seen->pid == pid) return &*seen;
-  // If the wrapper waited for it and ended successfully after the MPI process called MPI_Finalize, all is
-  // well.
+  // If the wrapper waited for the MPI process and ended successfully after that process called MPI_Finalize,
+  // all is well.
   bool told = at.mpi_process_ending.pid != 0 && phase_of(rank) == segment::Phase::ready;
   return told ? &at.mpi_process_ending : nullptr;
 }
 
-// Finds the process that called MPI_Init if it is a descendant of the one that was started: then its end is
-// what counts.
+// Finds the process that called MPI_Init if it is a descendant of the one that was started: then its end
+// counts.
 void Supervisor::find_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
   if (phase_of(rank) != segment::Phase::ready || at.number == at.pid) return;
@@ -54,7 +54,7 @@ void Supervisor::find_mpi_process(unsigned rank) {
 bool Supervisor::watch_mpi_process(unsigned rank) {
   auto& at = ranks_[rank];
   if (at.mpi_process != 0 || at.number == at.pid || !os::processes_are_listed()) return false;
-  // By its ancestry, since the number may be one of another process namespace; among all descendants of the
+  // By its ancestry, since the number may belong to another process namespace; among all descendants of the
   // supervisor if its wrapper has already gone.
   os::Pid found = os::find_descendant(at.pid, at.number);
   if (found == 0) {
@@ -80,7 +80,7 @@ void Supervisor::mpi_process_ended(unsigned rank) {
   if (phase_of(rank) == segment::Phase::ready) {
     mpi_process_is_gone(rank);
   } else if (at.awaits == Rank::Awaits::mpi_process) {
-    // Its parent was neither the wrapper nor this process: nobody can tell its status any more.
+    // Its parent was neither the wrapper nor this process: nobody can find out its status any more.
     at.ended = true;
     --living_;
     reap();

@@ -8,7 +8,7 @@
 namespace near::machines {
 namespace {
 
-/// Every machine in turn takes its number of ranks, and again from the first one.
+/// Every machine in turn takes its number of ranks, starting again with the first one.
 void fill_in_turn(std::span<const unsigned> on, std::span<const unsigned> takes, unsigned ranks,
                   std::vector<unsigned>& machine_of) {
   for (std::size_t turn = 0; ranks > 0; turn = (turn + 1) % on.size()) {

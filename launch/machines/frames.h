@@ -1,4 +1,4 @@
-// What mpiexec and its agents on other machines say to each other, over the standard streams of an agent.
+// The messages between mpiexec and its agents on other machines, over the standard streams of an agent.
 //
 //   mpiexec                                              agent
 //                                        <-------------  greeting, version, slots
@@ -34,9 +34,9 @@ namespace near::machines {
 
 using base::Result;
 
-/// The version of these frames. An agent of another version is refused.
+/// The version of these frames. An agent with another version is rejected.
 inline constexpr unsigned protocol_version = 5;
-/// The first bytes of an agent. What a login shell prints before them is skipped.
+/// The first bytes that an agent sends. Anything that a login shell prints before them is skipped.
 inline constexpr std::string_view greeting = "\nNEARMPI-AGENT\n";
 
 enum class Kind : std::uint8_t {
@@ -44,18 +44,18 @@ enum class Kind : std::uint8_t {
   job,       ///< AgentJob (launch/agent.h)
   output,    ///< bytes for standard output
   error,     ///< bytes for standard error
-  written,   ///< number: bytes of output and error that are out
+  written,   ///< number: bytes of output and error that have been written
   input,     ///< bytes for the standard input of the ranks that read it
   input_end,
-  taken,      ///< number: bytes of input that are written
+  taken,      ///< number: bytes of input that have been written
   put,        ///< key, value
   get,        ///< key
   value,      ///< key, number (1: it exists), value
   fence,      ///< all ranks of this machine have entered it
-  fence_over, ///< and those of all others
+  fence_over, ///< all ranks on the other machines have, too
   signal,     ///< number
   closed,     ///< nobody reads standard output any more
-  time_out,   ///< the job ends, since its time is over
+  time_out,   ///< the job ends because its time is over
   end,        ///< the job ends for a reason on another machine
   failed,     ///< number: the weight of the reason
   outcome,    ///< OutcomeReport (launch/outcome.h)
@@ -63,7 +63,7 @@ enum class Kind : std::uint8_t {
   started,    ///< number: the process that has the segment of this part open, for tools
   reach,      ///< Reach (machines/tree.h): start an agent on a further machine
   relayed,    ///< Relayed: a frame for, or from, the agent of a further machine
-  hang_up,    ///< number of a further machine: it gets nothing more
+  hang_up,    ///< number of a further machine: nothing more is sent to it
   cut,        ///< number of a further machine: end the connection to it
   parted,     ///< Parted: nothing more comes from a further machine, for this reason
   processes,  ///< Processes
@@ -82,16 +82,16 @@ std::string frame(Kind kind, std::string_view body = {});
 /// Cuts bytes that arrive in pieces into frames.
 class FrameReader {
 public:
-  /// No frame may be longer; one that says so is damage.
+  /// The longest permitted frame; a longer one is damaged.
   static constexpr std::size_t longest = std::size_t{64} << 20;
 
   void feed(std::string_view bytes) { received_ += bytes; }
-  /// Takes the next frame. Returns false if there is none yet, or if what has arrived cannot be a frame: see broken().
+  /// Takes the next frame. Returns false if there is none yet, or if the received bytes cannot be a frame: see broken().
   bool next(Frame& taken);
   bool broken() const { return broken_; }
   /// Skips everything up to and including `text`. Returns whether it has arrived.
   bool skip_past(std::string_view text);
-  /// What has arrived and is no frame yet.
+  /// The bytes received that are not a frame yet.
   std::string_view rest() const { return std::string_view(received_).substr(at_); }
 
 private:
@@ -100,7 +100,7 @@ private:
   bool broken_ = false;
 };
 
-/// Writes the body of a frame: numbers and texts, one after the other.
+/// Writes the body of a frame: numbers and texts, one after another.
 class BodyWriter {
 public:
   BodyWriter& number(std::uint64_t value);
@@ -113,7 +113,7 @@ private:
   std::string body_;
 };
 
-/// Reads such a body. After a value that is not there, ok() is false and every further value is empty.
+/// Reads such a body. After a missing value, ok() is false and every further value is empty.
 class BodyReader {
 public:
   explicit BodyReader(std::string_view body) : rest_(body) {}
@@ -121,9 +121,9 @@ public:
   std::string text();
   std::vector<std::string> texts();
   std::vector<unsigned> numbers();
-  /// Whether everything that was asked for was there.
+  /// Whether every requested value was there.
   bool ok() const { return ok_; }
-  /// ok(), and nothing is left.
+  /// Whether ok() holds and nothing is left.
   bool complete() const { return ok_ && rest_.empty(); }
 
 private:
@@ -133,7 +133,7 @@ private:
 
 /// The ranks of one machine, once all of them have been started.
 struct Processes {
-  std::string space;             ///< in which these numbers are: os::number_space()
+  std::string space;             ///< the namespace of these numbers: os::number_space()
   std::vector<unsigned> numbers; ///< in the order of the ranks
 
   std::string body() const { return BodyWriter().text(space).numbers(numbers).body(); }

@@ -22,7 +22,7 @@ bool to_number(std::string_view text, unsigned& number) {
   return error == std::errc{} && end == text.data() + text.size();
 }
 
-/// What ssh and srun accept as the name of a machine, and no shell takes for anything else.
+/// Whether ssh and srun accept the text as the name of a machine, and no shell takes it for anything else.
 bool is_name(std::string_view text) {
   constexpr std::string_view others = "-._@[]%:";
   auto fits = [&](char one) {
@@ -32,7 +32,7 @@ bool is_name(std::string_view text) {
   return !text.empty() && text.front() != '-' && std::all_of(text.begin(), text.end(), fits);
 }
 
-/// Splits at every one of `separators`, and leaves out empty parts.
+/// Splits at each of `separators`, and omits empty parts.
 std::vector<std::string_view> words_of(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> words;
   while (!text.empty()) {
@@ -43,13 +43,13 @@ std::vector<std::string_view> words_of(std::string_view text, std::string_view s
   return words;
 }
 
-/// Adds to a list of machines, of which a Slurm job may have tens of thousands.
+/// Adds to a list of machines; a Slurm job may have tens of thousands.
 class Adder {
 public:
   explicit Adder(std::vector<Host>& hosts) : hosts_(hosts) {
     for (std::size_t i = 0; i < hosts.size(); ++i) at_.emplace(hosts[i].name, i);
   }
-  /// Adds a machine, or slots to one that is there.
+  /// Adds a machine, or adds slots to one already in the list.
   Result add(std::string_view name, unsigned slots, const std::string& source) {
     if (!is_name(name))
       return fail(Code::invalid, "{}: \"{}\" is not the name of a machine", source, base::printable(name));
@@ -72,7 +72,7 @@ private:
   std::unordered_map<std::string, std::size_t> at_;
 };
 
-/// Adds a machine that is written as "a", "a:4" or "[fe80::1]:4".
+/// Adds a machine written as "a", "a:4" or "[fe80::1]:4".
 Result add_written(std::string_view text, const std::string& source, Adder& hosts) {
   const std::size_t colon = text.rfind(':');
   const std::size_t bracket = text.rfind(']');
@@ -87,7 +87,7 @@ Result add_written(std::string_view text, const std::string& source, Adder& host
   return hosts.add(text.substr(0, colon), slots, source);
 }
 
-/// The numbers "01-03,7" of a list of Slurm, with their leading zeros.
+/// Adds the numbers "01-03,7" from a Slurm list, with their leading zeros.
 Result add_numbered(std::string_view before, std::string_view numbers, std::string_view after,
                     const std::string& source, Adder& hosts) {
   for (std::string_view part : words_of(numbers, ",")) {
@@ -108,7 +108,7 @@ Result add_numbered(std::string_view before, std::string_view numbers, std::stri
   return {};
 }
 
-/// Splits at the commas outside of brackets.
+/// Splits at commas outside brackets.
 std::vector<std::string_view> groups_of(std::string_view text) {
   std::vector<std::string_view> groups;
   std::size_t begin = 0;
@@ -149,7 +149,7 @@ Result parse_host_file(std::string_view text, const std::string& file, std::vect
     unsigned slots = 0;
     for (std::string_view word : std::vector(words.begin() + 1, words.end())) {
       constexpr std::string_view known = "slots=";
-      if (!word.starts_with(known)) continue; // max_slots=, binding=, user= and others of other launchers
+      if (!word.starts_with(known)) continue; // other launchers' words, such as max_slots=, binding=, user=
       if (!to_number(word.substr(known.size()), slots) || slots == 0 || slots > most_ranks_there)
         return fail(Code::invalid, "{}: {}: expected the number of slots after '='", source,
                     base::printable(word));

@@ -1,4 +1,4 @@
-// The machines of a job, as users and batch systems name them.
+// The machines of a job, as named by users and batch systems.
 #pragma once
 
 #include "base/result.h"
@@ -13,13 +13,13 @@ using base::Result;
 
 /// A machine on which ranks may run.
 struct Host {
-  std::string name;   ///< as it was written: what ssh is given
-  unsigned slots = 0; ///< how many ranks it takes in its turn; 0: not said
+  std::string name;   ///< as written; passed to ssh
+  unsigned slots = 0; ///< how many ranks it takes in its turn; 0: not given
   friend bool operator==(const Host&, const Host&) = default;
 };
 
-/// Reads "a:4,b" and adds these machines to `hosts`. A name that is written several times has as many slots as all of them
-/// together, where one without a number counts once. `option` names the source in messages.
+/// Reads "a:4,b" and adds these machines to `hosts`. A name that occurs several times has the sum of the slots; an
+/// occurrence without a number counts as one. `option` names the source in messages.
 Result parse_hosts(std::string_view text, const std::string& option, std::vector<Host>& hosts);
 /// Reads a file with a machine on each line: "a", "a:4" (MPICH), "a slots=4" (Open MPI), and comments after '#'.
 Result parse_host_file(std::string_view text, const std::string& file, std::vector<Host>& hosts);

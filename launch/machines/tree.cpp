@@ -5,7 +5,7 @@
 namespace near::machines {
 namespace {
 
-/// Returns false for what is no number of a machine.
+/// Returns false if `number` is not the number of a machine.
 bool narrow(std::uint64_t number, unsigned& machine) {
   if (number > UINT32_MAX) return false;
   machine = static_cast<unsigned>(number);

@@ -1,4 +1,4 @@
-// Agents in a tree: which machine is reached from which, and how mpiexec talks to a machine through others.
+// Agents in a tree: from which machine another one is reached, and how mpiexec talks to a machine through others.
 //
 //   mpiexec                        agent of m1                       agent of m5
 //   reach: m5, by these words  ->  starts ssh m5
@@ -9,7 +9,8 @@
 //   hang_up: m5                ->  nothing more follows
 //   cut: m5                    ->  ends ssh m5
 //
-// What is relayed is a whole frame, which may itself be one that the next agent relays. `alive` is not relayed: each connection has its own.
+// A whole frame is relayed, which may itself be one that the next
+// agent relays. `alive` is not relayed: each connection has its own.
 #pragma once
 
 #include "machines/frames.h"
@@ -21,8 +22,8 @@
 
 namespace near::machines {
 
-/// The machine from which another one is reached, if mpiexec and each machine reach at most `fan_out` others; none: mpiexec itself
-/// reaches it, as all of them if `fan_out` is 0. It has a lower number.
+/// The machine from which another one is reached, if mpiexec and each machine reach at most `fan_out` others; it has a lower
+/// number. None if mpiexec itself reaches the machine, as it reaches all of them if `fan_out` is 0.
 std::optional<unsigned> reached_from(unsigned machine, unsigned fan_out);
 
 /// The body of `reach`: how an agent reaches the agent of a further machine.
@@ -33,7 +34,7 @@ struct Reach {
   unsigned lost_after = 0;        ///< seconds of silence after which that machine is lost; 0: never
 
   std::string body() const;
-  /// Returns false, and leaves `reach` as it is, if the body is damaged.
+  /// Returns false, and leaves `reach` unchanged, if the body is damaged.
   static bool read(std::string_view body, Reach& reach);
 };
 
@@ -43,7 +44,7 @@ struct Relayed {
   Frame frame;
 
   static std::string body(unsigned machine, std::string_view frame);
-  /// Returns false if the body is anything else than a number and one frame.
+  /// Returns false if the body is not exactly a number and one frame.
   static bool read(std::string_view body, Relayed& relayed);
 };
 
