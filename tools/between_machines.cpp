@@ -1,4 +1,4 @@
-// `near info --coll --machines`: which algorithms collectives take in a job on several machines, in which phases, and why.
+// `near info --coll --machines`: the algorithms of collectives in a job on several machines, in which phases, and why.
 #include "base/knob.h"
 #include "base/text.h"
 #include "model/job.h"
@@ -21,7 +21,7 @@ using model::Job;
 using pattern::Here;
 using pattern::Phase;
 
-/// The different machines of a job, as far as choices on them differ.
+/// The different kinds of machines of a job, as far as the choices on them differ.
 std::vector<Here> kinds_of(const Job& job) {
   std::vector<Here> kinds;
   for (std::size_t i = 0; i < job.kinds.size(); ++i) {
@@ -41,9 +41,10 @@ std::string across_text(const Phase& phase) {
   return base::format("leaders {} {}", choice::name_of(phase.facts.collective), chosen_text(phase.facts));
 }
 
-/// What a phase takes on each kind of machine: "broadcast shared", or "broadcast shared (2 ranks), shared_by_node (8 ranks on 2 nodes)".
+/// The algorithm of a phase on each kind of machine: "broadcast shared",
+/// or "broadcast shared (2 ranks), shared_by_node (8 ranks on 2 nodes)".
 std::string here_texts(const Facts& call, const std::vector<Here>& kinds, std::size_t index) {
-  std::vector<std::pair<std::string, std::string>> chosen; // the algorithm, and where it is taken
+  std::vector<std::pair<std::string, std::string>> chosen; // the algorithm, and where it is used
   std::string collective;
   for (const Here& here : kinds) {
     const Facts facts = phases_of(call, here)[index].facts;
@@ -64,7 +65,7 @@ std::string here_texts(const Facts& call, const std::vector<Here>& kinds, std::s
   return text;
 }
 
-/// The algorithm of a call; if it has levels, with those of its phases.
+/// The algorithm of a call and, if it has levels, those of its phases.
 std::string levels_text(const Facts& call, const std::vector<Here>& kinds) {
   std::string text = chosen_text(call);
   if (!choice::has_levels(choice::choose(call))) return text;

@@ -18,7 +18,7 @@ namespace {
 using profile::Profile;
 using profile::Source;
 
-/// The time for messages: `near calibrate` may take 2 s, and measures blocks, reads the topology and starts processes as well.
+/// The time for messages: `near calibrate` may take 2 s, and also measures blocks, reads the topology and starts processes.
 constexpr std::uint64_t budget_ns = 1'400'000'000;
 /// The time for blocks, on a slow or busy machine.
 constexpr std::uint64_t blocks_budget_ns = 3'000'000'000;
@@ -27,7 +27,7 @@ std::string rate_or_dash(std::uint32_t nanoseconds_per_mib) {
   return nanoseconds_per_mib == 0 ? "-" : base::format("{:.1f}", 1048576.0 / nanoseconds_per_mib);
 }
 
-/// Nanoseconds for a block of each length out of every 16.
+/// Prints nanoseconds per block for each length, for one block out of every 16.
 void print_blocks(const profile::BlockCosts& blocks) {
   if (!blocks.complete()) {
     std::printf("\npacking of datatypes: not measured, or not everything of it; `near calibrate` measures it "
@@ -103,7 +103,7 @@ int measure(const topo::Machine& machine, const std::string& path) {
   auto measured = calibrate::measure(machine, allowed, budget_ns, report, made);
   if (terminal) std::fputs("\r\033[K", stderr);
   if (!measured.ok()) return complain();
-  // The profile serves jobs without them, too.
+  // The profile is useful to jobs without them, too.
   if (!calibrate::measure_blocks(blocks_budget_ns, made.blocks).ok()) (void)complain();
   made.machine = profile::machine_name(machine);
   char date[32] = {};

@@ -1,4 +1,4 @@
-// What the tables of `near info --coll` have in common.
+// Shared by the tables of `near info --coll`.
 #pragma once
 
 #include "choice/choice.h"
@@ -13,7 +13,7 @@ namespace near::tools {
 using choice::Collective;
 using choice::Facts;
 
-/// 0 and the powers of two up to 16 MiB; 0 alone for a collective of whose sizes the choice knows nothing.
+/// 0 and the powers of two up to 16 MiB; only 0 for a collective whose choice does not depend on the size.
 std::vector<MPI_Count> sizes_of(Collective collective);
 Facts with_bytes(Facts facts, MPI_Count bytes);
 Facts nonblocking(Facts facts);
@@ -42,21 +42,21 @@ std::string size_text(MPI_Count bytes);
 std::string range_text(const Range& range, Collective collective);
 /// The algorithm's name, and whether it was named by the user.
 std::string chosen_text(const Facts& facts);
-/// The chosen algorithm, and why others were not taken: the one that NEAR_COLL names, and those above it.
+/// The chosen algorithm, and why others were not chosen: the one named by NEAR_COLL, and those above it.
 std::vector<std::string> chosen_and_reasons(const Facts& facts);
-/// A kind of call whose algorithm may differ from that of an ordinary blocking one.
+/// A kind of call whose algorithm may differ from that of an ordinary blocking call.
 struct Kind {
   const char* name;
   Facts facts;
 };
-/// Prints why calls of a collective take their algorithms: `answer` has the algorithm as its first line. Other kinds are shown if they
-/// take another one for some size.
+/// Prints why calls of a collective use their algorithms; the first line of `answer` is the algorithm. Other kinds are shown if
+/// they use a different one for some size.
 void print_reasons(const Facts& blocking, const std::vector<Kind>& others,
                    const std::function<std::vector<std::string>(const Facts&)>& answer);
-/// Prints a line without blanks at its end.
+/// Prints a line without trailing blanks.
 void print_line(const std::string& line);
 
-/// Reads "allreduce,broadcast", or "" for all. Prints what it does not know, and returns false.
+/// Reads "allreduce,broadcast", or "" for all. Prints any unknown name and returns false.
 bool read_collectives(std::string_view text, std::vector<Collective>& into);
 
 } // namespace near::tools

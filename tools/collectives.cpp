@@ -1,4 +1,4 @@
-// `near info --coll`: which algorithm each collective would take, by size, and why.
+// `near info --coll`: the algorithm that each collective would use, by size, and why.
 #include "base/knob.h"
 #include "base/text.h"
 #include "segment/reserve.h"

@@ -7,8 +7,8 @@
 
 namespace near::tools {
 
-/// Shows what the ranks of a running job are doing. `launcher` is the process number of its mpiexec.
-/// Repeats every `interval_s` seconds until the job ends, unless `once`.
+/// Shows what the ranks of a running job are doing. `launcher` is the process id of its mpiexec. Repeats
+/// every `interval_s` seconds until the job ends, unless `once`.
 int top(std::int32_t launcher, bool once, double interval_s);
 
 /// Shows how much of the standard is implemented, by chapter; with `all`, lists every function.
@@ -37,7 +37,7 @@ struct ModelCollectivesOptions {
 };
 /// Predicts broadcasts and allreduces of many machines.
 int model_collectives(const ModelCollectivesOptions& options);
-/// Predicts what packing and unpacking a datatype takes; with `check`, beside what it takes.
+/// Predicts the time for packing and unpacking a datatype; with `check`, compares it with measurements.
 int model(const ModelOptions& options);
 
 /// Shows version, machine, slots, profile and running jobs; with `knobs`, the knobs and their present
@@ -53,25 +53,25 @@ struct CollectivesOptions {
   std::string names;            ///< "allreduce,broadcast"; "": all
   std::uint32_t ranks = 0;      ///< 0: as many as there are processors
   std::uint32_t processors = 0; ///< 0: those of this machine that this process may use
-  std::uint32_t nodes = 0;      ///< NUMA nodes on which the ranks run; 0: those of this machine
+  std::uint32_t nodes = 0;      ///< NUMA nodes on which the ranks run; 0: this machine's
   bool why = false;
   std::string machines;    ///< see model/job.h; "": one machine
   bool turns = false;      ///< one rank on each machine in turn
-  bool leaders = false;    ///< who leads, and what the leaders do
+  bool leaders = false;    ///< show who leads, and what the leaders do
   std::uint64_t bytes = 8; ///< with `leaders`
   std::uint32_t root = 0;  ///< with `leaders`
 };
-/// Shows which algorithms collectives take, by size; with `why`, the reasons.
+/// Shows which algorithms collectives use, by size; with `why`, the reasons.
 int collectives(const CollectivesOptions& options);
-/// The same for a job on several machines.
+/// collectives() for a job on several machines.
 int collectives_between_machines(const CollectivesOptions& options);
 
 /// The options of `near place`. One of `job`, `pid` and `command` is set.
 struct PlaceOptions {
-  std::int32_t job = 0, pid = 0; ///< process numbers; 0: not given
+  std::int32_t job = 0, pid = 0; ///< process ids; 0: not given
   std::vector<std::string> command;
   bool all = false, json = false, watch = false;
-  bool both = false; ///< a line of JSON, and then the text: for `near place` on another machine
+  bool both = false; ///< a line of JSON, then the text: for `near place` on another machine
   double interval_s = 1;
   double assert_local = 0; ///< percent; 0: nothing is asserted
   std::string output;      ///< file for text or JSON; "": standard output

@@ -1,4 +1,4 @@
-// `near coverage`: from the same generated table that the library is built from.
+// `near coverage`: uses the same generated table from which the library is built.
 #include "surface/functions.h"
 #include "tools/commands.h"
 

@@ -1,4 +1,4 @@
-// `near info`: what this installation and this machine are.
+// `near info`: describes this installation and this machine.
 #include "base/knob.h"
 #include "os/limits.h"
 #include "os/memory.h"

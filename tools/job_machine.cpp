@@ -36,7 +36,7 @@ const char* memory_name(std::uint32_t memory) {
   return memory < std::size(names) ? names[memory] : "of a GPU";
 }
 
-/// The smallest part that is known.
+/// The smallest known part.
 std::string location_text(const segment::Location& location, const Machine& machine) {
   constexpr auto several = segment::Location::several;
   if (location.numa != several && location.numa < machine.nodes.size())

@@ -52,13 +52,13 @@ void print_elections(const Job& job) {
   }
 }
 
-/// "4 KiB", or exactly, if it is no multiple.
+/// "4 KiB", or the exact number if it is not a multiple.
 std::string bytes_text(MPI_Count bytes) {
   const bool even = bytes >= 1 << 20 ? bytes % (1 << 20) == 0 : bytes % (1 << 10) == 0;
   return even ? size_text(bytes) : base::format("{} B", bytes);
 }
 
-/// The steps of a rank as words: "receives from 0; sends to 6, 5". What is as long as the whole vector stands without its length.
+/// The steps of a rank in words: "receives from 0; sends to 6, 5". Transfers of the whole vector are shown without a length.
 class Words {
 public:
   explicit Words(MPI_Count whole) : whole_(whole) {}
@@ -86,7 +86,7 @@ public:
 
 private:
   void append(const std::string& words) { text_ += (text_.empty() ? "" : "; ") + words; }
-  /// Names only the rank if the words before are the same.
+  /// Names only the rank if the words before it would be the same.
   void say(const char* verb, const char* preposition, MPI_Count bytes, int rank) {
     const std::string length = bytes == whole_ ? "" : " " + bytes_text(bytes);
     const std::string start = base::format("{}{} {} ", verb, length, preposition);

@@ -9,7 +9,7 @@
 
 namespace near::tools {
 
-/// Prints them for those collectives among `wanted` that have an order to show. The root is one of the ranks.
+/// Prints this for those collectives among `wanted` that have an order to show. The root is one of the ranks.
 void print_leaders(const CollectivesOptions& options, const model::Job& job,
                    const std::vector<choice::Collective>& wanted);
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr int usage_status = 2;
 
-/// Says that `word`, which is a `kind` of word, is not known, and suggests the most similar one.
+/// Reports that `word`, a `kind` of word, is unknown, and suggests the most similar one.
 int unknown(const char* kind, std::string_view word, const std::vector<std::string_view>& known) {
   auto hint = base::did_you_mean(word, known);
   if (hint.empty()) hint = "; `near --help` lists the commands";
@@ -38,7 +38,7 @@ std::vector<std::string_view> words_of(const CLI::App& app, std::vector<std::str
   return {kept.begin(), kept.end()};
 }
 
-/// The values of the command line, for all subcommands.
+/// The values from the command line, for all subcommands.
 struct Options {
   std::int32_t job = 0;
   bool once = false, all = false, knobs = false, transport = false, show = false, remove = false;
@@ -309,7 +309,7 @@ int run(int count, char** arguments) {
   if (int status = 0; !parse(parser, count, arguments, status)) return status;
 
   if (!base::read_knobs(environ).ok()) return complain();
-  // If the output is a log, print once.
+  // If the output goes to a log, prints only once.
   if (parser.interval->empty() && !os::is_terminal(1)) options.once = true;
   if (parser.top->parsed()) {
     if (!choose_job(options.job)) return 1;

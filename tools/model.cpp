@@ -1,4 +1,4 @@
-// `near model`: what packing and unpacking take on this machine, predicted from its profile, and how wrong that is.
+// `near model`: the time for packing and unpacking on this machine, predicted from its profile, and the error of the prediction.
 #include "base/text.h"
 #include "calibrate/calibrate.h"
 #include "model/check.h"
@@ -48,7 +48,7 @@ std::string bytes_text(std::uint64_t bytes) {
   return base::format("{} bytes", bytes);
 }
 
-/// Reads this machine and its profile; fails, with advice, if that says nothing about packing.
+/// Reads this machine and its profile; fails, with advice, if the profile says nothing about packing.
 base::Result read_profile(topo::Machine& machine, profile::Profile& known) {
   NEAR_TRY(topo::read_machine(machine));
   const std::string name = profile::machine_name(machine);
@@ -87,7 +87,7 @@ void print_why_no_messages(const std::vector<calibrate::Pair>& pairs) {
                             : "the profile says nothing about them; `near calibrate` measures them");
 }
 
-/// Predicts messages of this datatype, for each distance between processors; with `check` measures them as well.
+/// Predicts messages of this datatype, for each distance between processors; with `check`, measures them as well.
 int predict_messages(const topo::Machine& machine, const profile::Profile& known, datatype::Datatype& type,
                      MPI_Count count, const std::vector<Blocks>& all, bool check) {
   const auto bytes = static_cast<std::uint64_t>(count * type.size);
@@ -167,7 +167,7 @@ void print_points(const std::vector<Point>& points) {
                 100 * point.error());
 }
 
-/// Twice as much and half as much are equally wrong.
+/// A prediction of twice the time and one of half the time are equally wrong.
 template <class Compared>
 void sort_by_error(std::vector<Compared>& points) {
   const auto wrong = [](const Compared& point) {
@@ -181,7 +181,7 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
-/// The errors, and how much two measurements of one layout differ, which bounds what any model can reach.
+/// The errors, and the difference between two measurements of one layout, which bounds what any model can achieve.
 template <class Compared>
 void print_errors(const std::vector<Compared>& points, const char* of) {
   std::vector<double> errors, differences;

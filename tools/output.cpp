@@ -15,8 +15,7 @@ base::Result replace_file(const std::string& path, const std::string& text) {
     return draft.write(text);
   }
   auto beside = base::format("{}.{}", path, getpid());
-  // In a folder that everybody may write to, somebody could have created a link of this name to another
-  // file.
+  // In a folder that everybody may write to, somebody could have created a link of this name to another file.
   unlink(beside.c_str());
   NEAR_TRY(draft.open(beside, "wxe"));
   auto written = draft.write(text);

@@ -1,4 +1,4 @@
-// Where a command writes what it has found.
+// The destination of a command's results.
 #pragma once
 
 #include "base/result.h"
@@ -12,8 +12,8 @@ namespace near::tools {
 
 constexpr const char* clear_screen = "\033[H\033[J";
 
-/// Standard output, or a file, which is closed at the end. It is opened before anything is measured, so that a wrong path costs nobody
-/// any time.
+/// Standard output, or a file, which is closed at the end. It is opened before anything is measured, so that a wrong path wastes no
+/// time.
 class Output {
 public:
   Output() = default;
@@ -22,7 +22,7 @@ public:
   ~Output() {
     if (file_ != stdout) std::fclose(file_);
   }
-  /// Writes to this file from now on. `mode` is that of fopen().
+  /// Writes to this file from now on. `mode` is as for fopen().
   base::Result open(const std::string& path, const char* mode = "we") {
     std::FILE* made = std::fopen(path.c_str(), mode);
     if (made == nullptr) return base::fail_system("fopen", errno, path);
@@ -41,8 +41,8 @@ private:
   std::string path_ = "standard output";
 };
 
-/// Writes a file so that whoever reads it at any time never finds half of it. If the path is not a regular file (but a link, a device or a
-/// pipe), it is written to, not replaced.
+/// Writes a file so that no reader ever finds half of it. If the path is not a regular file (but a link, a device or a pipe),
+/// writes to it instead of replacing it.
 base::Result replace_file(const std::string& path, const std::string& text);
 
 } // namespace near::tools

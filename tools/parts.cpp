@@ -41,7 +41,7 @@ public:
     add("--job");
     add(std::to_string(part.launcher));
     for (char** row = environ; *row != nullptr; ++row) launch.environment.emplace_back(*row);
-    launch.own_group = false; // an interrupt from the terminal is for both
+    launch.own_group = false; // an interrupt from the terminal is meant for both
     launch.input = launch.output = launch.error = -1;
     const bool started = os::open_null(launch.input).ok() && os::make_pipe(from_[0], launch.output).ok() &&
                          os::make_pipe(from_[1], launch.error).ok() && os::start_process(launch, pid_).ok();
@@ -58,7 +58,7 @@ public:
   Question(const Question&) = delete;
   Question& operator=(const Question&) = delete;
 
-  /// Something that the process leaves behind may have its pipes open still when it has ended.
+  /// A process that it has left behind may still hold its pipes open when it has ended.
   bool runs() const { return pid_ != 0; }
   static constexpr std::size_t descriptors = 3;
   void watch(os::Poller& poller, std::uint64_t key) {
@@ -67,11 +67,11 @@ public:
     (void)poller.add(from_[1], key + 1);
     (void)poller.add(watch_, key + 2);
   }
-  /// What to do if one of its descriptors is ready.
+  /// Handles a ready descriptor.
   void advance(os::Poller& poller, std::size_t which) {
     if (!runs()) return;
     if (which < 2) return read(poller, which);
-    // If whoever has started this process ignores ended children, the kernel does not keep their statuses.
+    // If our parent ignores ended children, the kernel does not keep their statuses.
     os::Ending ending;
     if (os::reap_child(pid_, ending)) answer.status = ending.status();
     pid_ = 0;
@@ -181,7 +181,7 @@ std::optional<int> repeat(const Repetition& how) {
     const Combined all = how.ask();
     const bool may_end = was_complete && !all.complete && all.status != how.last_status;
     was_complete = all.complete;
-    if (!how.once && rounds.ends_within(may_end ? grace_s : 0)) break; // while they were asked
+    if (!how.once && rounds.ends_within(may_end ? grace_s : 0)) break; // while they were queried
     if (!how.show(all).ok()) return complain();
     std::fputs(all.complaints.c_str(), stderr);
     if (how.once || all.status == how.last_status) return all.status;

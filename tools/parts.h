@@ -1,5 +1,5 @@
-// Jobs on several machines: `near` runs itself on each of them, for the part of the job that runs there, by the way in which mpiexec has
-// reached it.
+// Jobs on several machines: `near` runs itself on each machine, for the part of the job there, by the route that mpiexec used to
+// reach it.
 #pragma once
 
 #include "base/result.h"
@@ -13,25 +13,25 @@
 
 namespace near::tools {
 
-/// What `near` has printed on one machine.
+/// The output of `near` on one machine.
 struct Answer {
   std::string output, errors;
   int status = 1;
 };
 
-/// Something to look after while machines are asked.
+/// An event to handle while machines are queried.
 struct Meanwhile {
   int descriptor = -1; ///< `look` is called when this is readable
   std::function<bool()> look = [] {
     return true;
-  }; ///< if it returns false, nobody waits for the answers that are missing
+  }; ///< if it returns false, missing answers are no longer awaited
 };
-/// Runs `near` with these arguments, and the part's --job, on all machines at once. Waits until all have answered, or until one has been
-/// silent for half a minute: then its answer is an error.
+/// Runs `near` with these arguments and the part's --job on all machines at once. Waits until all have answered. A machine that is
+/// silent for half a minute counts as having answered with an error.
 std::vector<Answer> ask(const std::vector<segment::JobPart>& parts, const std::vector<std::string>& arguments,
                         const Meanwhile& meanwhile = {});
 
-/// What they have printed, each after the name of its machine.
+/// The output of all, each after the name of its machine.
 struct Combined {
   std::string text, complaints;
   int status = 0;       ///< the highest one
@@ -39,11 +39,11 @@ struct Combined {
 };
 Combined combine(const std::vector<segment::JobPart>& parts, const std::vector<Answer>& answers);
 
-/// How long to wait for the end of mpiexec when a part does not answer any more: parts end before mpiexec, which writes the rest of their
-/// output.
+/// How long to wait for the end of mpiexec when a part no longer answers: parts end before mpiexec, which still writes the rest of
+/// their output.
 constexpr double grace_s = 1;
 
-/// Questions to all parts until the job ends.
+/// Repeated queries to all parts until the job ends.
 struct Repetition {
   std::int32_t launcher = 0; ///< the job's mpiexec
   bool once = false;
@@ -52,8 +52,8 @@ struct Repetition {
   std::function<Combined()> ask;
   std::function<base::Result(const Combined&)> show;
 };
-/// Asks, shows the answers and repeats that. Answers are not shown if the job has ended meanwhile: some may be missing. Returns the exit
-/// status, or nothing when the job has ended.
+/// Queries, shows the answers, and repeats. Answers are not shown if the job has ended meanwhile, since some may be missing.
+/// Returns the exit status, or nothing if the job has ended.
 std::optional<int> repeat(const Repetition& how);
 
 /// Prints the answers once, or every `interval_s` seconds until mpiexec, the process `launcher`, ends.

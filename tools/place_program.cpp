@@ -1,4 +1,4 @@
-// `near place -- PROGRAM`: samples a program that near starts, and the job that it starts, on all machines of that.
+// `near place -- PROGRAM`: samples a program that near starts, and the job that this program starts, on all of the job's machines.
 #include "os/clock.h"
 #include "os/descriptor.h"
 #include "os/poller.h"
@@ -23,9 +23,9 @@ class Program {
 public:
   Program(const PlaceOptions& options, Output& output) : options_(options), output_(output) {}
   base::Result start();
-  /// Samples until it ends. Fails if a sample cannot be shown.
+  /// Samples until the program ends. Fails if a sample cannot be shown.
   base::Result watch();
-  /// Shows the best sample once it has ended, and returns its exit status, or what --assert-local says.
+  /// Once the program has ended, shows the best sample and returns its exit status, or the result of --assert-local.
   int report();
 
 private:
@@ -41,21 +41,21 @@ private:
   os::SignalInbox inbox_;
   os::Poller poller_;
   std::int32_t child_ = 0;
-  int watch_ = -1; ///< of it
+  int watch_ = -1; ///< of the program
   bool ended_ = false;
   os::Ending ending_;
 
   std::unique_ptr<place::Viewer>
-      viewer_; ///< of the job among its processes, if job_; of the program otherwise
+      viewer_; ///< of the job among the program's processes, if job_; otherwise of the program
   bool job_ = false;
-  std::vector<segment::JobPart> parts_; ///< of its job on several machines
+  std::vector<segment::JobPart> parts_; ///< of the program's job on several machines
   std::int32_t mpiexec_ = 0;            ///< which has published them
-  bool was_complete_ = true;            ///< all of them have answered the last time
+  bool was_complete_ = true;            ///< all of them answered the last time
   place::Snapshot best_;
   Whole best_whole_;
   place::Weight weight_; ///< of best_whole_
   bool any_ = false;
-  int asserted_ = 0; ///< what asserting samples with --watch has returned
+  int asserted_ = 0; ///< result of asserting samples with --watch
   std::string problem_ = "it was too short";
 };
 
@@ -75,7 +75,7 @@ base::Result Program::start() {
   return poller_.add(watch_, 1);
 }
 
-/// Passes signals on to the program, whose end will end us, and notes its end. Signals from a terminal have reached it already.
+/// Passes signals on to the program, whose end will end us, and notes its end. Signals from a terminal have already reached it.
 void Program::look_after_it() {
   std::int32_t sender = 0;
   while (int signal = inbox_.take(sender))
@@ -123,7 +123,7 @@ base::Result Program::sample_machines() {
   return {};
 }
 
-/// Whether mpiexec ends within the time that it may outlive the parts of its job.
+/// Whether mpiexec ends within the time by which it may outlive the parts of its job.
 bool Program::job_ends() {
   constexpr int steps = 50;
   Rounds rounds;
@@ -145,7 +145,7 @@ base::Result Program::sample_here() {
   }
   if (options_.watch) NEAR_TRY(show(options_, snapshot, output_));
   if (options_.watch && job_ && asserted_ == 0) asserted_ = check(options_, snapshot);
-  // Of equal ones the later is better.
+  // Of two equal ones the later is better.
   if (!any_ || place::weight_of(snapshot) >= place::weight_of(best_)) best_ = std::move(snapshot);
   any_ = true;
   return {};
@@ -180,7 +180,7 @@ base::Result Program::watch() {
   return {};
 }
 
-/// With --watch, samples of a job were asserted as they were taken. A launcher that has not yet started a job is not its job.
+/// With --watch, samples of a job were asserted when they were taken. A launcher that has not yet started a job is not its job.
 int Program::judge_best() {
   if (weight_.job) return options_.watch ? asserted_ : best_whole_.all.status;
   return !options_.watch || best_.job.empty() ? check(options_, best_) : asserted_;

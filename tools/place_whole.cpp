@@ -1,4 +1,4 @@
-// `near place` of a job on several machines: it runs itself on each of them.
+// `near place` for a job on several machines: it runs itself on each of them.
 #include "tools/placing.h"
 
 #include <cstdio>

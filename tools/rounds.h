@@ -1,4 +1,4 @@
-// Something that is shown again and again until a job ends.
+// Output that is repeated until a job ends.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 
 namespace near::tools {
 
-/// The pauses between the rounds. They end early when a process does.
+/// The pauses between the rounds. A pause ends early when a process ends.
 class Rounds {
 public:
   Rounds() = default;
@@ -26,7 +26,7 @@ public:
     NEAR_TRY(os::watch_process(process, watch_));
     return poller_.add(watch_, 0);
   }
-  /// Waits for so long; true if the process has ended by then.
+  /// Waits this long; returns true if the process has ended by then.
   bool ends_within(double seconds) {
     std::vector<std::uint64_t> keys;
     poller_.wait(static_cast<int>(std::clamp(seconds * 1000, 0.0, 1e9)), keys);

@@ -1,4 +1,4 @@
-// `near model --coll`: what broadcasts and allreduces of many machines take, simulated, with leaders near the NIC and without.
+// `near model --coll`: simulated times of broadcasts and allreduces on many machines, with and without leaders near the NIC.
 #include "base/knob.h"
 #include "base/text.h"
 #include "choice/choice.h"
@@ -57,7 +57,7 @@ base::Result parse_shape(const std::string& text, const ModelCollectivesOptions&
   return {};
 }
 
-/// What this machine's profile says of copies, if there is one. Returns where the figures are from.
+/// Takes the costs of copies from this machine's profile, if there is one. Returns the source of the figures.
 const char* read_profile(Network& network) {
   topo::Machine machine;
   profile::Profile known;
@@ -82,7 +82,7 @@ const char* apply(const ModelCollectivesOptions& options, Network& network) {
   return source;
 }
 
-/// The algorithm that is simulated, with that of the leaders.
+/// The algorithm that is simulated, with the leaders' algorithm.
 std::string algorithm_text(const Shape& shape, const choice::Facts& facts) {
   std::string text = chosen_text(facts);
   if (!choice::has_levels(choice::choose(facts))) return text;

@@ -1,5 +1,5 @@
 // `near info --transport`: for each pair of ranks of a running job that exchanged large messages, the protocol by
-// size, how fast it was, and what the others would give.
+// size, how fast it was, and what the others would achieve.
 #include "base/text.h"
 #include "segment/activity.h"
 #include "tools/commands.h"
@@ -29,8 +29,8 @@ std::string class_text(int size_class) {
   return base::format("{} to {}", size_text(from), size_text(2 * from));
 }
 
-/// What `owner` has learnt of the others; nullptr where it says that this lies outside its region, or where
-/// it cannot be. What another process wrote is not relied on.
+/// What `owner` has learnt about the others; nullptr if its recorded position is outside its region or
+/// invalid. Data written by another process are not relied on.
 const segment::PairStatistics* statistics_of(const segment::Segment& segment, std::uint32_t owner) {
   segment::Offset at = base::load_once(segment.control(owner).statistics), region = segment.region(owner);
   std::uint64_t bytes = segment.rows() * sizeof(segment::PairStatistics);
@@ -49,7 +49,7 @@ segment::Basis reason(const segment::ProtocolStatistics& row, std::uint32_t pres
   return basis;
 }
 
-/// The other protocols with their rates, and where those come from if nobody in this job has measured them.
+/// The other protocols with their rates, and the source of those that nobody in this job has measured.
 std::string others(const segment::ProtocolStatistics& row, std::uint32_t present) {
   std::string text;
   for (std::uint32_t protocol = 0; protocol < segment::protocols; ++protocol) {

@@ -1,4 +1,4 @@
-// How long copies of blocks take, by length, distance and place of their lines.
+// How long copies of blocks take, by length, distance and location of their lines.
 #include "calibrate/blocks.h"
 
 #include "base/atomic.h"
@@ -29,21 +29,21 @@ namespace {
 
 constexpr std::size_t line = base::cache_line;
 constexpr std::size_t arena_bytes = 32u << 20;
-/// So many bytes of cold lines are enough, since each line costs the same.
+/// This many bytes of cold lines are enough, since each line costs the same.
 constexpr std::size_t cold_bytes = 128u << 10;
 /// Lines of this many bytes do not stay in the second-level cache, even if half of them would fit.
 constexpr std::size_t enough_beyond_second = 4u << 20;
-/// So many pages have their addresses in a cache (TLB). Data that fit into the second-level cache seldom lie in more.
+/// The addresses of this many pages fit in a cache (TLB). Data that fit into the second-level cache seldom occupy more.
 constexpr std::size_t few_pages = 1024;
-/// What a cache that the kernel does not know is taken to have. Bytes.
+/// The assumed sizes in bytes of caches that the kernel does not know.
 constexpr std::array<std::uint32_t, profile::levels - 1> usual_caches = {32u << 10, 1u << 20, 32u << 20};
-/// A sample takes at least this long, so that reading the clock does not count. Nanoseconds.
+/// In nanoseconds. A sample takes at least this long, so that reading the clock does not matter.
 constexpr std::uint64_t least_sample = 5'000;
-/// No copy takes less. Nanoseconds.
+/// In nanoseconds. No copy takes less.
 constexpr double smallest = 0.1;
 constexpr int samples = 5, cold_samples = 6;
-/// Samples that take long are repeated less often, since the clock's errors matter less: until this much time has passed, but at
-/// least `few_samples` times. Nanoseconds.
+/// In nanoseconds. Long samples are repeated less often, since the clock's errors matter less: until this much time has passed,
+/// but at least `few_samples` times.
 constexpr std::uint64_t time_for_samples = 1'000'000;
 constexpr int few_samples = 2;
 
@@ -69,10 +69,10 @@ std::uint64_t time_of(const std::function<void()>& copy, std::uint64_t times) {
   return os::monotonic_ns() - began;
 }
 
-/// Blocks in the arena whose lines are as many bytes as `touched`.
+/// Blocks in the arena whose lines have `touched` bytes.
 struct Scattered {
   copy::Grid grid;
-  std::vector<std::int32_t> offsets; ///< of listed ones
+  std::vector<std::int32_t> offsets; ///< for listed blocks
 };
 
 Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::size_t touched,
@@ -92,7 +92,7 @@ Scattered scattered(Spacing spacing, std::size_t bytes, std::size_t step, std::s
                .rows = (count + in_a_row - 1) / in_a_row,
                .row_stride = static_cast<std::ptrdiff_t>(lines)};
   if (spacing == Spacing::equal) return made;
-  // A list at irregular distances, of which `step` is the mean.
+  // A list at irregular distances with the mean `step`.
   std::mt19937 random(1);
   for (std::size_t row = 0; row < made.grid.rows; ++row) {
     std::size_t at = row * lines;
@@ -116,7 +116,7 @@ public:
     std::fill_n(packed_.get(), arena_bytes, std::byte{1});
     return true;
   }
-  /// Picoseconds for each block.
+  /// Picoseconds per block.
   std::uint32_t cost(Direction direction, Spacing spacing, std::size_t bytes, std::size_t step, Level level) {
     const bool cold = level == Level::memory;
     const std::size_t touched = cold                 ? cold_bytes
@@ -126,7 +126,7 @@ public:
     const std::size_t most_pages = level == Level::l2 ? few_pages : SIZE_MAX;
     return cost_of(direction, scattered(spacing, bytes, step, touched, most_pages), cold);
   }
-  /// By how many picoseconds more a few cold blocks take than the same number of many. Not 0.
+  /// By how many picoseconds a few cold blocks take longer than the same number out of many. Not 0.
   std::int32_t first(Direction direction, const BlockCosts& costs) {
     constexpr std::size_t bytes = profile::block_lengths[profile::few_length],
                           step = profile::block_steps[profile::few_step];
@@ -139,12 +139,12 @@ public:
   }
 
 private:
-  /// Lines of this many bytes are in the last-level cache and not in the second.
+  /// Lines of this many bytes are in the last-level cache but not in the second.
   std::size_t in_last_cache() const {
     const std::size_t second = caches_[1], last = caches_[2];
     return std::min({4 * second, std::max(2 * second, enough_beyond_second), last / 4});
   }
-  /// Picoseconds for each block.
+  /// Picoseconds per block.
   std::uint32_t cost_of(Direction direction, const Scattered& blocks, bool cold) {
     const auto copy = copying(direction, blocks);
     const double took = cold ? time_cold(copy, [&] { flush(blocks); }) : time_hot(copy);
@@ -180,7 +180,7 @@ private:
   std::unique_ptr<std::byte[]> arena_, packed_;
 };
 
-/// What a call costs, with next to nothing to copy.
+/// The cost of a call with next to nothing to copy.
 Result measure_call(std::uint32_t& cost) {
   datatype::Datatype* type = nullptr;
   NEAR_TRY(datatype::make_predefined_types());
@@ -224,7 +224,7 @@ double time_hot(const std::function<void()>& copy) {
 }
 
 double time_cold(const std::function<void()>& copy, const std::function<void()>& flush) {
-  static const std::uint64_t clock = [] { // what reading it takes
+  static const std::uint64_t clock = [] { // the time for reading it
     std::uint64_t least = UINT64_MAX;
     for (int i = 0; i < 100; ++i) least = std::min(least, time_of([] {}, 1));
     return least;

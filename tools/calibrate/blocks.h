@@ -1,5 +1,5 @@
-// Measures copies of blocks that lie apart, for the profile (profile/blocks.h), and times copies for whoever compares them with
-// what it predicts.
+// Measures copies of separate blocks, for the profile (profile/blocks.h), and times copies for code that compares them with
+// predictions.
 #pragma once
 
 #include "base/result.h"
@@ -12,7 +12,7 @@
 
 namespace near::calibrate {
 
-/// Keeps the calling thread on the first processor that it may use, since another one has other caches.
+/// Keeps the calling thread on the first processor that it may use, since other processors have other caches.
 class Pinned {
 public:
   Pinned();
@@ -21,16 +21,16 @@ public:
   ~Pinned();
 
 private:
-  os::CpuSet before_; ///< empty: it could not be bound
+  os::CpuSet before_; ///< empty: the thread could not be bound
 };
 
-/// Measures everything in `costs`, in this thread: half a second on a usual processor. After `budget_ns` the rest is left out, and `costs`
-/// are not complete(). Fails if there is no memory for it.
+/// Measures everything in `costs`, in this thread: half a second on a typical processor. After `budget_ns` the rest is omitted, and
+/// `costs` are not complete(). Fails if there is no memory for it.
 base::Result measure_blocks(std::uint64_t budget_ns, profile::BlockCosts& costs);
 
-/// The least time that a call of `copy` takes, in nanoseconds, of several attempts, after one that fills the caches. Above 0.
+/// The least time in nanoseconds of a call of `copy` in several attempts, after one that fills the caches. Above 0.
 double time_hot(const std::function<void()>& copy);
-/// The time of `copy` if flush() was called before it, in nanoseconds: the mean of the shorter half of several attempts. Above 0.
+/// The time in nanoseconds of `copy` after a call of flush(): the mean of the shorter half of several attempts. Above 0.
 double time_cold(const std::function<void()>& copy, const std::function<void()>& flush);
 /// For time_cold(): writes back the cache lines of these bytes and removes them from all caches.
 void flush_lines(const std::byte* from, std::size_t bytes);

@@ -26,11 +26,11 @@ constexpr Kind all_kinds[] = {Kind::direct, Kind::pipelined_cached, Kind::pipeli
 
 /// The time for short messages between two processors.
 constexpr std::uint64_t short_budget_ns = 100'000'000;
-/// Time allowed after the end of a run for the current message and for ending. Seconds, since a busy
+/// Time allowed after the end of a run for the current message and for shutting down. Seconds, since a busy
 /// machine is not a failure.
 constexpr std::uint64_t grace_ns = 10'000'000'000;
 
-/// The two processes of a run. The destructor ends them, whatever happened.
+/// The two processes of a run. The destructor ends them in any case.
 class Couple {
 public:
   Couple() = default;
@@ -97,8 +97,8 @@ void note(const Run& run, const Measurement& measurement, Profile& profile) {
                 [static_cast<std::size_t>(run.kind)] = measurement.cost;
 }
 
-/// Starts the two processes and passes each of their measurements to arrived(). With pipelined copies, `stores` gets what filling a
-/// packet cost the sender, in nanoseconds per MiB.
+/// Starts the two processes and passes each of their measurements to arrived(). With pipelined copies, `stores` receives the
+/// sender's cost of filling a packet, in nanoseconds per MiB.
 Result carry_out(const Run& run, const std::function<void(const Measurement&)>& arrived,
                  std::uint32_t& stores) {
   segment::Segment segment;
@@ -110,7 +110,7 @@ Result carry_out(const Run& run, const std::function<void(const Measurement&)>& 
   NEAR_TRY(poller.add(pipe.reading, 1));
   Couple couple;
   NEAR_TRY(couple.start(run, segment.descriptor(), pipe.writing));
-  os::close_descriptor(pipe.writing); // its end tells that both have ended
+  os::close_descriptor(pipe.writing); // its end shows that both have ended
   pipe.writing = -1;
   bool late = false;
   std::vector<std::uint64_t> keys;

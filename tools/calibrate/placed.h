@@ -1,4 +1,4 @@
-// A buffer of any datatype in memory that holds its data and nothing else.
+// A buffer of any datatype in memory that contains its data and nothing else.
 #pragma once
 
 #include "datatype/datatype.h"
@@ -14,15 +14,15 @@ inline MPI_Count distance_to_last(const datatype::Datatype& type, MPI_Count coun
   return (count - 1) * type.extent;
 }
 
-/// Bytes from the first byte of the data of `count` elements to behind their last.
+/// The number of bytes from the first byte of the data of `count` elements to the end of their last.
 inline std::uint64_t span_of(const datatype::Datatype& type, MPI_Count count) {
   return static_cast<std::uint64_t>(std::abs(distance_to_last(type, count))) +
          static_cast<std::uint64_t>(type.true_extent);
 }
 
-/// The buffer of `count` elements whose data fill the span_of() bytes from `memory` on.
+/// The buffer of `count` elements whose data fill span_of() bytes, beginning at `memory`.
 inline datatype::Buffer placed_in(std::byte* memory, datatype::Datatype& type, MPI_Count count) {
-  // As integers, since the address of an element may lie far outside its data.
+  // Computed as integers, since the address of an element may lie far outside its data.
   const auto address = reinterpret_cast<std::intptr_t>(memory) -
                        std::min<MPI_Count>(distance_to_last(type, count), 0) - type.true_lb;
   return {reinterpret_cast<void*>(address), count, &type};

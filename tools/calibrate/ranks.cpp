@@ -34,7 +34,7 @@ constexpr std::size_t size_of(int size_class) { return std::size_t{4096} << size
 constexpr std::size_t largest = size_of(measured_classes.back());
 constexpr std::size_t fewest_samples = 3, most_samples = 24;
 
-/// What arrivals in this process have set, for one run.
+/// What arrivals in this process have set, in one run.
 struct Arrived {
   bool rts_done = false, answered = false;
   Next answer = Next::stop;
@@ -64,12 +64,12 @@ transport::Buffer buffer_of(void* at, std::size_t bytes) {
 transport::Buffer buffer_of(const Run& run, std::byte* memory, std::size_t bytes) {
   return run.type == nullptr ? buffer_of(memory, bytes) : placed_in(memory, *run.type, run.count);
 }
-/// How much memory that takes.
+/// The size of that memory.
 std::size_t memory_of(const Run& run) {
   return run.type == nullptr ? largest : span_of(*run.type, run.count);
 }
 
-/// What is measured one after the other.
+/// Tasks are measured one after another.
 struct Task {
   int size_class;
   Source source;

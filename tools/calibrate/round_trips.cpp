@@ -1,4 +1,4 @@
-// Round trips of short messages. The second process has the clock and says what follows:
+// Round trips of short messages. The second process has the clock and decides what follows:
 //
 //   process 0                          process 1
 //   message  ----------------------->  scatters it, and sends its own,
@@ -18,7 +18,7 @@ namespace {
 
 enum NextRound : std::int32_t { again, another, stop };
 
-/// The first batch opens the pair's lane and finds cold memory. Of each size at least two are measured, however busy the machine is.
+/// The first batch opens the pair's lane and finds cold memory. Each size is measured at least twice, however busy the machine is.
 constexpr int round_trips = 100, batches = 9, fewest_batches = 2;
 
 /// What arrivals set.

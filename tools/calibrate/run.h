@@ -1,5 +1,5 @@
-// One run: two processes, and messages of several sizes, short ones or long ones of one kind of copy. The interface between calibrate.cpp and the
-// processes.
+// One run: two processes, and messages of several sizes, either short ones or long ones of one kind of copy. The interface between
+// calibrate.cpp and the processes.
 //
 // A run with long messages is in ranks.cpp, one with short ones in round_trips.cpp.
 #pragma once
@@ -20,31 +20,31 @@ struct Run {
   Pair pair;
   Kind kind;
   std::uint64_t end_ns; ///< CLOCK_MONOTONIC: no message begins later
-  /// The only message that is measured: so many elements on both sides. nullptr: consecutive bytes of every size.
+  /// The only message that is measured: this number of elements on both sides. nullptr: consecutive bytes of every size.
   datatype::Datatype* type = nullptr;
   MPI_Count count = 0;
-  /// Messages are short: they leave whole, and `kind` is ignored.
+  /// Messages are short: they are sent whole, and `kind` is ignored.
   bool is_short = false;
 };
 
 /// What the receiver reports.
 struct Measurement {
-  std::uint32_t size_class = 0, source = 0; ///< of short ones: the index in profile::short_sizes
-  std::uint32_t cost = 0; ///< nanoseconds for each MiB; of short ones: picoseconds for half a round trip
-  char refusal[116] = {}; ///< why this kind is not possible; "" if it is
+  std::uint32_t size_class = 0, source = 0; ///< for short ones: the index in profile::short_sizes
+  std::uint32_t cost = 0; ///< nanoseconds per MiB; for short ones: picoseconds for half a round trip
+  char refusal[116] = {}; ///< why this kind is not possible; "" if it is possible
 };
 
-/// The life of one of the two: 0 sends, 1 receives and writes Measurements to `results`. Returns its exit status.
+/// Runs one of the two processes: 0 sends, 1 receives and writes Measurements to `results`. Returns its exit status.
 int take_part(const Run& run, std::uint32_t rank, int segment_descriptor, int results, std::int32_t parent);
 
 /// Writes one of the receiver's measurements.
 void report(int results, const Measurement& measurement);
 
-// For take_part(), in a run with short messages.
+// Called by take_part() in a run with short messages.
 
 /// The handler of Handler::p2p_eager.
 void on_short_message(transport::Arrival& arrival);
-/// What the two processes do once they have joined the job.
+/// The part of both processes once they have joined the job.
 void exchange_short_messages(const Run& run, std::uint32_t rank, int results);
 
 } // namespace near::calibrate

@@ -23,13 +23,13 @@ constexpr std::uint64_t steps[] = {2, 3, 8, 32, 100}; // in blocks
 constexpr std::uint64_t sizes[] = {512, 8u << 10, 100'000, 2u << 20};
 constexpr std::uint64_t most_memory = 256u << 20;
 
-/// Every so many comparisons, one is measured again at the end.
+/// The interval between comparisons that are measured again at the end.
 constexpr std::size_t measured_again = 5;
 
 constexpr std::uint64_t message_lengths[] = {8, 96, 1000};
 constexpr std::uint64_t message_steps[] = {2, 16}; // in blocks
 constexpr std::uint64_t message_sizes[] = {512, 6000, 128u << 10, 1u << 20};
-/// For each of them. Nanoseconds.
+/// For each of them, in nanoseconds.
 constexpr std::uint64_t message_budget = 50'000'000;
 
 /// A buffer's memory, from its first byte of data to its last, and that of its packed bytes.
@@ -49,7 +49,7 @@ struct Memory {
   }
 };
 
-/// Removes what a walk meets from the caches.
+/// Removes what a walk visits from the caches.
 struct FlushSink : datatype::BlockByBlock<FlushSink> {
   bool block(std::intptr_t address, MPI_Count bytes) {
     calibrate::flush_lines(reinterpret_cast<const std::byte*>(address), static_cast<std::size_t>(bytes));
@@ -67,7 +67,7 @@ void flush(const datatype::Buffer& buffer) {
     datatype::walk_copies(*type.form.form, type.extent, address + type.form.at, 0, buffer.bytes(), sink);
 }
 
-/// Makes `count` blocks of `length` bytes, `step` bytes apart, or so far in the mean.
+/// Makes `count` blocks of `length` bytes, `step` bytes apart or, if listed, at this mean distance.
 Result make_blocks(std::uint64_t count, std::uint64_t length, std::uint64_t step, Spacing spacing,
                    Datatype*& made) {
   Datatype& byte = *datatype::find_datatype(MPI_BYTE);
@@ -162,7 +162,7 @@ Result check_messages(const profile::Profile& known, std::span<const calibrate::
     datatype::release(type);
     return timed;
   };
-  // On a busy machine a message may come too late to be timed.
+  // On a busy machine a message may arrive too late to be timed.
   Result failed;
   std::size_t done = 0;
   for (std::size_t i = 0; i < wanted.size(); ++i) {

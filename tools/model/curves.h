@@ -1,4 +1,4 @@
-// The predictions of `near model --coll` as a drawing.
+// Draws the predictions of `near model --coll`.
 #pragma once
 
 #include "abi/types.h"

@@ -42,7 +42,7 @@ Result parse_entry(std::string_view entry, std::string_view whole, MachineKind& 
   return read_count(numbers, most_ranks_each, kind.ranks) ? Result{} : refuse(whole);
 }
 
-/// `count` machines without a description, with `ranks` ranks in all.
+/// `count` machines without a description, with `ranks` ranks in total.
 Result distribute(int count, unsigned ranks, std::vector<MachineKind>& kinds) {
   const auto machines = static_cast<unsigned>(count);
   if (ranks < machines)
@@ -145,7 +145,7 @@ Result place_on(const MachineKind& kind, Placement& placement) {
     nodes.insert(plan.bindings[row].node);
   }
   placement.node_count = static_cast<unsigned>(nodes.size());
-  if (machine.numas < 2) return {}; // the library does not know distances then, either (os/nic.h)
+  if (machine.numas < 2) return {}; // the library does not know distances in this case either (os/nic.h)
   for (const topo::Device& nic : machine.nics()) {
     const std::vector<std::uint32_t> distances = planning::distances_to(machine, nic, plan);
     for (std::size_t row = 0; row < ranks; ++row) {

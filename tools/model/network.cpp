@@ -14,7 +14,7 @@ namespace {
 using choice::Collective;
 using choice::Facts;
 
-/// Data in areas travels in chunks of this length, more or less (coll/shared/exchange.cpp), of which a rank has room for so many.
+/// Data in areas travel in chunks of about this length (coll/shared/exchange.cpp); a rank has room for this many of them.
 constexpr double chunk = 32 << 10;
 constexpr std::size_t room = 8;
 
@@ -31,13 +31,13 @@ public:
   double leaves_node() const { return leaves_node_; }
   void wait(int rank, double until) { processor_[at(rank)] = std::max(time(rank), until); }
 
-  /// A rank copies bytes of its own into what others read; returns when they can.
+  /// A rank copies its own bytes to where others read them; returns when they can.
   double publish(int rank, double bytes) {
     double head = time(rank), tail = head + bytes * network_.copy_gap;
     memory_[at(shape_.node_of(rank))].pass(head, tail, bytes, network_.memory_gap);
     return processor_[at(rank)] = tail;
   }
-  /// A rank reads, once it sees that `published` has come, what another has published; `gap` is what it does with each byte.
+  /// A rank reads another's published data once it sees `published`; `gap` is the time per byte.
   void read(int rank, int of, double bytes, double published, double gap) {
     const int from = shape_.node_of(of), to = shape_.node_of(rank);
     double head = std::max(time(rank), published + network_.flag + (from != to ? network_.crossing : 0));
@@ -61,7 +61,7 @@ private:
   double leaves_node_ = 0;
 };
 
-/// The lowest rank of each node, but the leader on its own.
+/// The lowest rank on each node, except on the leader's node, where it is the leader.
 std::vector<int> heads_of(const Shape& shape, int leader) {
   std::vector<int> heads(static_cast<std::size_t>(shape.nodes), -1);
   for (int rank = shape.ranks - 1; rank >= 0; --rank)
@@ -70,7 +70,7 @@ std::vector<int> heads_of(const Shape& shape, int leader) {
   return heads;
 }
 
-/// No bytes are one chunk, too.
+/// No bytes count as one chunk, too.
 int chunks_of(double bytes) { return std::max(1, static_cast<int>(std::ceil(bytes / chunk))); }
 double bytes_of(int index, double bytes) { return std::min(chunk, bytes - index * chunk); }
 
@@ -110,7 +110,7 @@ void reduce_flat(const Network& network, const Shape& shape, Ranks& ranks, int l
   }
 }
 
-/// In rows of consecutive ranks, whose heads reduce them.
+/// Reduces in rows of consecutive ranks, whose heads combine them.
 void reduce_grid(const Network& network, const Shape& shape, Ranks& ranks, int leader, double bytes) {
   const pattern::Grid grid(shape.ranks);
   auto head_of = [&](int row) { return row == grid.row_of(leader) ? leader : grid.first(row); };
@@ -141,7 +141,7 @@ void reduce_shares(const Network& network, const Shape& shape, Ranks& ranks, int
   }
 }
 
-/// Ranks that have no area: messages along a tree, each of which is one copy.
+/// For ranks without an area: messages along a tree, each of which is one copy.
 void along_tree(const Network& network, const Shape& shape, Ranks& ranks, int leader, double bytes,
                 bool reduces) {
   for (int position = 1; position < shape.ranks; ++position) { // parents come before their children

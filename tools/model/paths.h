@@ -1,4 +1,4 @@
-// The ways that messages take between ranks, and what all messages of one round of a ring take at the same time.
+// The paths of messages between ranks, and the delays of all messages of one round of a ring at the same time.
 #pragma once
 
 #include "model/network.h"
@@ -16,22 +16,22 @@ public:
 
   int machine_of(int rank) const { return rank / shape_.ranks; }
   int node_of(int rank) const { return shape_.node_of(rank % shape_.ranks); }
-  /// Whether a rank is on another node than the NIC.
+  /// Whether a rank is on a different node from the NIC.
   bool is_far(int rank) const { return node_of(rank) != shape_.nic_node; }
   bool is_inside(int from, int to) const { return machine_of(from) == machine_of(to); }
   /// Whether data waits until its receiver is ready (a rendezvous).
   bool waits(int from, int to, double bytes) const {
     return bytes > static_cast<double>(network_.eager) && !is_inside(from, to);
   }
-  /// How long the first byte is on its way.
+  /// How long the first byte is under way.
   double way(int from, int to) const {
     if (is_inside(from, to)) return network_.flag + (node_of(from) != node_of(to) ? network_.crossing : 0);
     return network_.latency + (is_far(from) ? network_.crossing : 0) + (is_far(to) ? network_.crossing : 0);
   }
-  /// From a request to send until it has been read, and likewise for the answer.
+  /// From the sending of an RTS until it has been read, and likewise for the answer.
   double announcing(int from, int to) const { return way(from, to) + network_.overhead; }
 
-  /// The links that a message passes: visit(machine, node, outwards).
+  /// Visits the links that a message passes: visit(machine, node, outwards).
   template <class Visit>
   void for_each_link(int from, int to, Visit&& visit) const {
     auto cross = [&](int machine, int one, int other) {
@@ -44,7 +44,7 @@ public:
     cross(machine_of(to), shape_.nic_node, node_of(to));
   }
 
-  /// By how many messages each link is used at the same time.
+  /// How many messages use each link at the same time.
   class Shares {
   public:
     explicit Shares(const Shape& shape)
@@ -61,7 +61,7 @@ public:
     for_each_link(from, to,
                   [&](int machine, int node, bool outwards) { ++shares.at(machine, node, outwards); });
   }
-  /// One exchange of a ring in which each link is shared by so many.
+  /// One exchange of a ring in which each link is shared by this many.
   Hop hop_of(int from, int to, double bytes, bool reduces, Shares& shares) const {
     const bool inside = is_inside(from, to);
     double gap = inside ? network_.copy_gap : network_.gap;

@@ -1,4 +1,4 @@
-// The predictions of `near model --check` beside the measurements, as a drawing.
+// Draws the predictions of `near model --check` against the measurements.
 #pragma once
 
 #include "model/check.h"

@@ -37,7 +37,7 @@ void go_round(const std::vector<Hop>& hops, std::vector<double>& ready, int roun
   const std::size_t all = hops.size();
   const std::size_t count = repeats(hops, ready, 1) ? 1 : repeats(hops, ready, block) ? block : all;
   const Arrays of(hops, count);
-  // One more on each side: the ring is closed, and so is a block of one that repeats.
+  // One more element on each side: the ring is closed, as is a repeated block.
   std::vector<double> now(count + 1), starts(count + 1);
   std::copy_n(ready.begin(), count, now.begin());
   for (int round = 0; round < rounds; ++round) {

@@ -14,7 +14,7 @@ using profile::Spacing;
 
 namespace {
 
-/// The blocks of a form, without a list of them: how many there are of each kind, and where they begin and end.
+/// The blocks of a form, without a list of them: the number of each kind, and where they begin and end.
 class Summary {
 public:
   Summary() = default;
@@ -33,7 +33,7 @@ public:
     made.last_ = (count - 1) * stride + child.last_;
     return made;
   }
-  /// Adds what follows, whose origin is at `at`.
+  /// Adds the blocks that follow; their origin is at `at`.
   void append(const Summary& next, MPI_Count at) {
     if (first_bytes_ == 0) {
       *this = next;
@@ -49,7 +49,7 @@ public:
     for (const auto& [kind, sum] : others_)
       made.push_back({static_cast<std::uint64_t>(sum.count), static_cast<std::uint64_t>(std::get<0>(kind)),
                       sum.distance / sum.count, std::get<1>(kind)});
-    // The first block has no distance to one before it: it counts with others of its length.
+    // The first block has no distance from a previous one: it counts with others of its length.
     for (Blocks& blocks : made)
       if (blocks.bytes == static_cast<std::uint64_t>(first_bytes_)) {
         ++blocks.count;
@@ -62,13 +62,13 @@ public:
 
 private:
   struct Sum {
-    double count = 0, distance = 0; ///< of all to the one before
+    double count = 0, distance = 0; ///< sum of the distances from the previous block
     void add(const Sum& more) {
       count += more.count;
       distance += more.distance;
     }
   };
-  /// Bytes, spacing, and the power of two of the distance, so that a few far ones do not change the mean of all.
+  /// Bytes, spacing, and the power of two of the distance, so that a few distant blocks do not change the mean of all.
   using Kind = std::tuple<MPI_Count, Spacing, int>;
 
   void add(MPI_Count bytes, Spacing spacing, double distance, double count) {
@@ -134,7 +134,7 @@ Result elements_for(datatype::Datatype& type, std::uint64_t bytes, MPI_Count& co
   if (type.size == 0) return base::fail(base::Code::invalid, "the datatype has no bytes");
   const std::uint64_t wanted = bytes == 0 ? 1 : (bytes - 1) / static_cast<std::uint64_t>(type.size) + 1;
   count = static_cast<MPI_Count>(std::min<std::uint64_t>(wanted, INT64_MAX));
-  datatype::Datatype* whole = nullptr; // its construction checks what fits
+  datatype::Datatype* whole = nullptr; // constructed to check what fits
   NEAR_TRY(datatype::make_contiguous(count, type, whole));
   datatype::release(whole);
   return {};

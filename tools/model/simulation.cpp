@@ -23,7 +23,7 @@ constexpr double unknown = -1;
 
 /// A send or receive that a rank has started.
 struct Request {
-  int rank = -1;         ///< whose it is
+  int rank = -1;         ///< the rank that has started it
   double done = unknown; ///< when it is complete
 };
 
@@ -33,8 +33,8 @@ struct Message {
   double sent;             ///< when the sender has started it
   std::size_t send;        ///< request
   std::size_t receive = 0; ///< request
-  double posted = unknown; ///< when that was started; unknown: not yet
-  double tail = 0;         ///< when its last byte reaches the receiver's NIC, and then: the receiver
+  double posted = unknown; ///< when the receive was started; unknown: not yet
+  double tail = 0;         ///< when its last byte reaches the receiver's NIC; later, the receiver
   bool arrived = false;
 };
 
@@ -44,21 +44,21 @@ struct Receive {
   double posted;
 };
 
-/// A rank that takes part itself: a leader, or any rank in a call without levels.
+/// A rank that is simulated itself: a leader, or any rank in a call without levels.
 struct Rank {
   Program program;
-  std::size_t at = 0; ///< the step
+  std::size_t at = 0; ///< the current step
   double time = 0;
   std::vector<std::size_t> open; ///< requests, oldest first
-  std::size_t left = 0;          ///< how many of them may be left when it goes on
+  std::size_t left = 0;          ///< how many of them may remain when it continues
   bool waits = false;
   std::vector<std::size_t> unmatched; ///< messages for it
   std::vector<Receive> posted;        ///< receives for which no message has been sent
 };
 
 struct Ports {
-  Part transmit, receive;              ///< the NIC
-  std::vector<Part> outwards, inwards; ///< the link of each node
+  Part transmit, receive;              ///< of the NIC
+  std::vector<Part> outwards, inwards; ///< of the link of each node
 };
 
 class Simulation {
@@ -127,7 +127,7 @@ private:
 
   void push(double time, Kind kind, std::size_t id) { events_.push({time, ++order_, kind, id}); }
 
-  // What ranks do.
+  // Actions of ranks.
 
   void step(std::size_t index) {
     Rank& rank = ranks_[index];
@@ -160,7 +160,7 @@ private:
     ranks_[index].waits = true;
     check(index);
   }
-  /// Lets a rank go on if what it waits for is known to be done.
+  /// Lets a rank continue if everything for which it waits is known to be done.
   void check(std::size_t index) {
     Rank& rank = ranks_[index];
     if (!rank.waits) return;
@@ -235,7 +235,7 @@ private:
     }
   }
 
-  // What becomes of messages.
+  // Progress of messages.
 
   void depart(std::size_t id, double now) {
     Message& message = messages_[id];
@@ -304,7 +304,7 @@ private:
     }
     const OnMachine& took = found->second;
     Rank& rank = ranks_[index];
-    // What leaves the leader's node shares its link with messages.
+    // Data that leave the leader's node share its link with messages.
     Part& link = ports_[index].outwards[static_cast<std::size_t>(shape_.node_of(leader))];
     const double start =
         step.collective == Collective::broadcast ? std::max(rank.time, link.free) : rank.time;
@@ -313,11 +313,11 @@ private:
     result_.time = std::max(result_.time, start + took.last);
   }
 
-  /// All ranks have come to the same ring.
+  /// All ranks have reached the same ring.
   void go_round(const Step& step) {
     at_ring_ = 0;
     const auto bytes = static_cast<double>(step.out);
-    std::vector<std::size_t> order; // of the ring
+    std::vector<std::size_t> order; // in ring order
     for (std::size_t index = 0; order.size() < ranks_.size(); index = index_of(ring_step(index).to))
       order.push_back(index);
     Paths::Shares shares(shape_);

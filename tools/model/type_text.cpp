@@ -49,7 +49,7 @@ const Named basic_types[] = {
 constexpr std::string_view constructors[] = {"vector",        "hvector",  "contiguous", "indexed",
                                              "indexed_block", "subarray", "resized"};
 
-/// Reads the text from left to right; each function takes what it is named after.
+/// Reads the text from left to right; each function reads what its name says.
 class Reader {
 public:
   explicit Reader(std::string_view text) : text_(text) {}

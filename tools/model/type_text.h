@@ -1,4 +1,4 @@
-// Datatypes that are written as text, for the command line of `near model`.
+// Datatypes written as text, for the command line of `near model`.
 //
 //   vector(1000, 1, 16, double)            count, block length and stride in elements
 //   hvector(1000, 1, 128, double)          ... stride in bytes
@@ -8,7 +8,8 @@
 //   subarray([64, 64], [64, 1], [0, 0], double)   sizes, parts, starts; the last dimension is contiguous
 //   resized(0, 16, float)                  lower bound and extent in bytes
 //
-// Types nest. Basic types have the names of C without blanks (double, unsigned_char, int64_t), or those of the standard (MPI_DOUBLE).
+// Types can be nested. Basic types have their C names without blanks
+// (double, unsigned_char, int64_t), or the standard's names (MPI_DOUBLE).
 #pragma once
 
 #include "datatype/datatype.h"
@@ -19,7 +20,7 @@ namespace near::model {
 
 using base::Result;
 
-/// A reference to a datatype that is dropped at the end.
+/// A reference to a datatype, dropped on destruction.
 class HeldType {
 public:
   HeldType() = default;
@@ -28,7 +29,7 @@ public:
   ~HeldType() {
     if (type_ != nullptr) datatype::release(type_);
   }
-  /// Where a constructor puts the type that it makes.
+  /// Where a constructor stores the type that it makes.
   datatype::Datatype*& slot() { return type_; }
   datatype::Datatype& operator*() const { return *type_; }
   bool empty() const { return type_ == nullptr; }
@@ -37,7 +38,7 @@ private:
   datatype::Datatype* type_ = nullptr;
 };
 
-/// Makes the datatype, committed; `made` must be empty. The text of a failure says where the description is wrong.
+/// Makes the datatype, committed; `made` must be empty. The message of a failure says where the description is wrong.
 Result parse_type(std::string_view text, HeldType& made);
 
 } // namespace near::model

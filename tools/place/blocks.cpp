@@ -11,8 +11,8 @@ namespace {
 constexpr const char *window_role = "window", *kept_role = "kept";
 
 /// Adds the blocks that a rank lists as its own. The list was written by another process, so each value is
-/// read once and checked: blocks outside the rank's arenas (for windows, outside any arena) or not of whole
-/// pages are omitted.
+/// read once and checked: blocks outside the rank's arenas (for windows, outside any arena), or not made of
+/// whole pages, are omitted.
 void add_listed_blocks(const segment::Segment& segment, std::uint32_t rank, std::vector<Listed>& found) {
   const auto& control = segment.control(rank);
   const Offset region = segment.region(rank), stride = segment.stride();

@@ -12,7 +12,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int schema_version = 1;
 
-/// Node numbers are keys, which JSON has as texts.
+/// Node numbers are keys, which are strings in JSON.
 Json by_node(const BytesOn& bytes) {
   Json object = Json::object();
   for (auto [node, count] : bytes) object[std::to_string(node)] = count;
@@ -21,7 +21,7 @@ Json by_node(const BytesOn& bytes) {
 
 Json node_or_null(int node) { return node < 0 ? Json(nullptr) : Json(node); }
 
-/// Addresses have 64 bits; a reader's numbers often have 53.
+/// Addresses have 64 bits; numbers in JSON readers often have only 53.
 std::string address(std::uint64_t value) { return base::format("{:#x}", value); }
 
 Json ranges_of(const std::vector<Range>& ranges) {

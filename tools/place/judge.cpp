@@ -31,7 +31,7 @@ std::uint64_t pages_in(const Snapshot& snapshot, std::uint64_t bytes) {
   return snapshot.page_bytes == 0 ? 0 : bytes / snapshot.page_bytes;
 }
 
-/// "1 page at 0x7f..., 3 pages at 0x..., and 5 more ranges", and the nodes that they lie on.
+/// "1 page at 0x7f..., 3 pages at 0x..., and 5 more ranges", and the nodes on which they lie.
 std::string wrong_ranges(const Snapshot& snapshot, const std::vector<const Range*>& ranges,
                          std::vector<int>& nodes) {
   constexpr std::size_t most_shown = 3;

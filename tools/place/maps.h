@@ -1,4 +1,4 @@
-// Parsers for /proc/<pid>/numa_maps and /proc/<pid>/smaps. Pure functions of texts.
+// Parsers for /proc/<pid>/numa_maps and /proc/<pid>/smaps. Pure functions of text.
 #pragma once
 
 #include "base/result.h"
@@ -28,15 +28,15 @@ struct NumaLine {
 
   BytesOn bytes_on() const;
 };
-/// Fails with Code::invalid and the line when one cannot be understood. Words that are not known are passed
-/// over: newer kernels have more.
+/// Fails with Code::invalid and the line if a line cannot be understood. Unknown words are skipped: newer
+/// kernels have more.
 Result parse_numa_maps(std::string_view text, std::vector<NumaLine>& lines);
 
-/// The nodes that a policy names: {0, 1} of "bind:0-1", {2} of "prefer=static:2"; {} of "default" and
+/// The nodes named by a policy: {0, 1} for "bind:0-1", {2} for "prefer=static:2"; {} for "default" and
 /// "local".
 std::vector<int> nodes_of_policy(std::string_view policy);
 
-/// A mapping in smaps. Bytes.
+/// A mapping in smaps. Sizes are in bytes.
 struct SmapsEntry {
   std::uint64_t begin = 0, end = 0;
   std::string permissions; ///< "rw-p"
@@ -46,12 +46,11 @@ struct SmapsEntry {
   std::string name; ///< path, "[heap]", ...; "" for memory without a file
   std::uint64_t page_bytes = 0, resident = 0, anonymous = 0, swapped = 0;
   std::uint64_t huge = 0; ///< in transparent huge pages
-  std::string flags;      ///< "rd wr mr mw me ac"; "" if the kernel does not write them
+  std::string flags;      ///< "rd wr mr mw me ac"; "" if the kernel does not report them
 
   bool shared() const { return permissions.size() == 4 && permissions[3] == 's'; }
 };
-/// Fails with Code::invalid and the line when one cannot be understood; keys that are not known are passed
-/// over.
+/// Fails with Code::invalid and the line if a line cannot be understood. Unknown keys are skipped.
 Result parse_smaps(std::string_view text, std::vector<SmapsEntry>& entries);
 
 } // namespace near::place

@@ -22,7 +22,7 @@ struct Mapped {
 bool find_base(const std::vector<SmapsEntry>& entries, std::uint64_t inode, std::uint64_t& base) {
   for (const auto& entry : entries)
     if (entry.inode == inode && entry.name.starts_with(segment_name)) {
-      base = entry.begin - entry.offset; // policies cut the mapping into several
+      base = entry.begin - entry.offset; // policies split the mapping into several
       return true;
     }
   return false;
@@ -102,7 +102,7 @@ std::vector<Part> parts_of(const segment::Segment& segment, const std::vector<Pr
   return parts;
 }
 
-/// Asks the kernel through one process for the nodes of pages that are not known yet. Fails if the process
+/// Asks the kernel, through one process, for the nodes of pages that are not yet known. Fails if the process
 /// has ended.
 Result ask(const Mapped& who, const std::vector<Offset>& pages, std::vector<int>& nodes) {
   std::vector<std::uint64_t> addresses;
@@ -175,7 +175,7 @@ struct Meant {
 };
 using MeantPages = std::map<Meant, std::vector<Offset>>;
 
-/// Groups pages of an arena by block; `otherwise` is for pages that are in no block.
+/// Groups an arena's pages by block; `otherwise` is for pages that are in no block.
 MeantPages divide(const std::vector<Offset>& pages, const std::vector<Listed>& blocks, const Meant& otherwise,
                   const std::vector<Process>& processes) {
   MeantPages divided;

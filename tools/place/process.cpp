@@ -114,8 +114,8 @@ Result read_mappings(Process& process) {
   return {};
 }
 
-/// The processors of the smallest part of the machine that contains all processors to which mpiexec bound
-/// the rank; empty if it is not known.
+/// The processors of the smallest part of the machine that contains all processors to which mpiexec bound the
+/// rank; empty if unknown.
 os::CpuSet bound_part(const std::vector<os::Node>& nodes, int processor, const segment::Location& location) {
   constexpr auto several = segment::Location::several;
   os::CpuSet part;
@@ -143,7 +143,7 @@ std::int32_t process_of(const segment::RankEntry& entry) {
   auto started = static_cast<std::int32_t>(entry.pid.load_relaxed());
   auto claimed = static_cast<std::int32_t>(entry.claimed.load_relaxed());
   if (claimed == 0 || claimed == started) return started;
-  // In a process namespace of its own it has another number there.
+  // In a process namespace of its own it has a different number.
   auto found = os::find_descendant(started, claimed);
   return found != 0 ? found : claimed;
 }

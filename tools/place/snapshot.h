@@ -2,9 +2,9 @@
 // running job; warnings, text, JSON and page are functions of it alone.
 //
 // The owner of a page: private pages (anonymous pages that no other process maps) belong to their process,
-// and pages in a region of the job's segment belong to the rank of the region. These are judged: each
-// should lie on one of the nodes that it is intended for. Pages of files (programs, libraries) belong to
-// the system; they are shown, not judged.
+// and pages in a region of the job's segment belong to the region's rank. These are judged: each should lie
+// on one of the nodes for which it is intended. Pages of files (programs, libraries) belong to the system;
+// they are shown, not judged.
 #pragma once
 
 #include "os/pages.h"
@@ -48,7 +48,7 @@ struct Share {
 struct Mapping {
   Kind kind = Kind::anonymous;
   SmapsEntry entry;                ///< end is 0 if smaps no longer had it
-  NumaLine line;                   ///< what numa_maps says; the totals come from here
+  NumaLine line;                   ///< from numa_maps, including the totals
   std::vector<int> intended;       ///< nodes for private pages; empty: any
   Share own;                       ///< private pages
   std::uint64_t copy_on_write = 0; ///< bytes that are still shared with a parent or child until one writes
@@ -70,9 +70,9 @@ struct Process {
   int processor = -1;  ///< where its first thread ran last
   unsigned threads = 0;
   std::vector<int> nodes; ///< of `allowed`
-  int planned = -1;       ///< the lowest processor that mpiexec bound it to; -1: not bound
+  int planned = -1;       ///< the lowest processor to which mpiexec bound it; -1: not bound
   int node = -1;          ///< the intended node of its pages; -1: any
-  bool left = false;      ///< it may now run on processors to which mpiexec had not bound it
+  bool left = false;      ///< it may now run on processors other than those to which mpiexec had bound it
   std::vector<Mapping> mappings;
   BytesOn bytes_on;               ///< the sum of numa_maps
   segment::Amount sent_elsewhere; ///< to other machines
@@ -124,8 +124,8 @@ struct Snapshot {
   const Process& process_of(int rank) const;
 };
 
-/// How much a snapshot says: of a job rather than of the launcher alone, then with more ranks between MPI_Init and MPI_Finalize, and then
-/// with more memory.
+/// How informative a snapshot is: first, whether it is of a job and not only of the launcher; then the number of ranks between
+/// MPI_Init and MPI_Finalize; then the amount of memory.
 struct Weight {
   bool job = false;
   std::size_t ranks = 0;

@@ -42,8 +42,8 @@ std::vector<Flow> read_flows(const segment::Segment& segment, int descriptor) {
   return flows;
 }
 
-/// In a job on several machines, the rows of this machine's segment have other numbers than their ranks. Everything was found by
-/// row; from here on it is called by its rank.
+/// In a job on several machines, the rows of this machine's segment have different numbers from their ranks. Everything was
+/// found by row; from here on it is identified by its rank.
 class Ranks {
 public:
   explicit Ranks(const segment::Segment& segment) {

@@ -1,6 +1,6 @@
-// Takes snapshots of running jobs and processes, from the kernel's files and page tables, and for a job
-// from the header and layout of the segment. It stops no process, never writes to its memory, and touches no
-// page that does not exist.
+// Takes snapshots of running jobs and processes, from the kernel's files and page tables, and for a job from
+// the header and layout of the segment. It stops no process, never writes to its memory, and touches no page
+// that does not exist.
 #pragma once
 
 #include "place/snapshot.h"
@@ -20,12 +20,12 @@ public:
   /// Opens a single process.
   Result open_process(std::int32_t pid);
 
-  /// Takes one snapshot. Fails with Code::gone if the job or the process has ended, Code::refused if it may
-  /// not be inspected, Code::unsupported if the kernel does not tell where pages lie. If only some ranks
-  /// cannot be inspected, their Process::problem says why.
+  /// Takes one snapshot. Fails with Code::gone if the job or the process has ended, with Code::refused if it
+  /// may not be inspected, and with Code::unsupported if the kernel does not report where pages lie. If only
+  /// some ranks cannot be inspected, their Process::problem says why.
   Result sample(Snapshot& snapshot);
 
-  /// Updates what the ranks have sent in a snapshot of the same job; also after the job has ended.
+  /// Updates the traffic of the ranks in a snapshot of the same job, even after the job has ended.
   void read_traffic(Snapshot& snapshot) const;
 
 private:
