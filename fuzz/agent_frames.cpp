@@ -1,5 +1,5 @@
-// What an agent and mpiexec send each other, and lists of machines: whatever arrives, it is read to its end or refused, and
-// what was read is written again as it was.
+// The messages between an agent and mpiexec, and lists of machines: whatever arrives is either read completely or rejected,
+// and whatever was read is written again unchanged.
 #include "boot/rank_list.h"
 #include "machines/frames.h"
 #include "machines/hosts.h"
@@ -15,7 +15,7 @@ using namespace near;
 
 namespace {
 
-/// The frames of agents in a tree. What can be read is written as it was.
+/// The frames of agents in a tree. What can be read is written unchanged.
 void read_tree(const std::string& text) {
   machines::Reach reach;
   if (machines::Reach::read(text, reach) && reach.body() != text) std::abort();

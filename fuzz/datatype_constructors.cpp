@@ -1,8 +1,8 @@
-// Builds types from fuzzed arguments, sane and insane, and asks whether each is what its type map says.
+// Builds types from fuzzed arguments, sane and insane, and checks each against its type map.
 //
 // Every input is a program of constructor calls on a few registers that hold types. Types with a small type
-// map are compared with it byte by byte; all others must keep the normal form's invariants. What no
-// constructor may do: crash, overflow, read what it was not given, leave types behind.
+// map are compared with it byte by byte; all others must satisfy the normal form's invariants. No constructor
+// may crash, overflow, read outside its input, or leave types behind.
 #include "form_check.h"
 #include "type_map.h"
 
@@ -47,7 +47,7 @@ public:
     for (int i = 0; i < (kind & 7) + 1; ++i) value = value << 8 | byte();
     return static_cast<MPI_Count>((kind & 8) != 0 ? ~value : value);
   }
-  /// The same, seldom negative.
+  /// Like number(), but seldom negative.
   MPI_Count length() {
     MPI_Count value = number();
     return value < 0 && (byte() & 3) != 0 ? ~value : value;
@@ -322,7 +322,7 @@ void Machine::check_bytes(const Register& made) {
   HOLDS(type.true_extent == map.true_ub() - map.true_lb());
   HOLDS(type.element_count == static_cast<MPI_Count>(map.entries.size()));
   if (type.size == 0) return;
-  // One element, or several, so that the step from one to the next is taken, and few blocks are copied together.
+  // One element or several, so that the step from one to the next is taken, and few blocks are copied together.
   const std::size_t choice = input_.byte();
   const MPI_Count count = map.bytes().size() > 200 ? 1 + static_cast<MPI_Count>(choice % 2)
                                                    : 1 + static_cast<MPI_Count>(choice % 20);
@@ -339,10 +339,10 @@ void Machine::check_bytes(const Register& made) {
   auto offset = static_cast<MPI_Count>(expected.size() * input_.byte() / 256);
   MPI_Count bytes = (static_cast<MPI_Count>(expected.size()) - offset) * (input_.byte() + 1) / 256;
   std::vector<std::byte> out(static_cast<std::size_t>(bytes));
-  if (choice >= 128) HOLDS(commit(*made.type).ok()); // plans what else is walked
+  if (choice >= 128) HOLDS(commit(*made.type).ok()); // plans the other walks
   pack(buffer, offset, out.data(), bytes);
   if (bytes != 0) HOLDS(std::memcmp(out.data(), expected.data() + offset, out.size()) == 0);
-  unpack(buffer, offset, out.data(), bytes); // what is there already
+  unpack(buffer, offset, out.data(), bytes); // bytes that are already there
   std::vector<std::byte> all(expected.size());
   pack_whole(address, count, *made.type, all.data(), buffer.bytes());
   HOLDS(all == expected);

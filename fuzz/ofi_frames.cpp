@@ -1,5 +1,5 @@
-// Messages from the network that have the job's secret, with any contents: nothing is read or written outside of packets and
-// buffers, and no message makes another one arrive wrong. The endpoint is this machine's own; answers go to this process.
+// Messages from the network that contain the job's secret, with any contents: nothing is read or written outside packets and
+// buffers, and no message makes another one arrive wrongly. The endpoint is this machine's own; answers go to this process.
 #include "datatype/datatype.h"
 #include "ofi/state.h"
 
@@ -43,7 +43,7 @@ void on_eager(transport::Arrival& arrival) {
 
 void on_rts(transport::Arrival& arrival) { announced.emplace_back(arrival.from, arrival.rts()); }
 
-/// Accepts what was announced, into memory of which the message may be longer.
+/// Accepts announced messages, into memory that may be shorter than the message.
 void accept_some() {
   while (!announced.empty()) {
     auto [peer, rts] = announced.back();
@@ -57,7 +57,7 @@ void accept_some() {
   }
 }
 
-/// Most messages arrive in their turn, as the context says; some early, and some with any number.
+/// Most messages have the sequence number that is due, as the context says; some are early, and some have any number.
 std::uint64_t number_of(const ofi::Frame& frame) {
   const auto found = ofi::state().peers.find(frame.sender);
   const std::uint16_t expected = found == ofi::state().peers.end() ? 0 : found->second->expected;
@@ -106,7 +106,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t left
     data += 2 + bytes;
     left -= 2 + bytes;
   }
-  // What was announced comes, with whatever is there.
+  // Announced messages now arrive, with arbitrary contents.
   for (auto& [rank, peer] : self.peers) {
     std::vector<ofi::TaggedReceive*> coming;
     for (auto& [cookie, message] : peer->tagged)
@@ -115,7 +115,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t left
     peer->tagged.clear(); // messages that nobody accepted
     peer->unasked_credits = 0;
   }
-  // Answers, which come back to this process, must not pile up; nobody confirms them.
+  // Answers, which come back to this process, must not accumulate; nobody confirms them.
   for (auto& [rank, peer] : self.peers) peer->confirmed = peer->next_sequence;
   for (int i = 0; i < 100'000 && (!self.waiting.empty() || i < 4); ++i) (void)transport::progress();
   return 0;

@@ -1,4 +1,4 @@
-// What a launcher answers by PMI-1: whatever it sends, the client ends with a result, and reads nothing that is not there.
+// A launcher's answers by PMI-1: whatever it sends, the client ends with a result, and reads nothing that is not there.
 #include "boot/pmi.h"
 
 #include <array>

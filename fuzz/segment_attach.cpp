@@ -1,5 +1,5 @@
-// A job's segment that somebody has overwritten, read as `near` and mpiexec do. The input is a list of words:
-// two bytes where (in units of four bytes), four bytes what.
+// A job's segment that somebody has overwritten, read by `near` and mpiexec. The input is a list of words:
+// two bytes for the position (in units of four bytes), four bytes for the contents.
 #include "crafted.h"
 
 #include <cstdlib>
