@@ -48,11 +48,12 @@ PROGRAMS = [
         "gromacs", "gromacs",  # molecular dynamics: halos of domains, transposes, and ranks of their own for the long-range forces
         build=f"""
             tar -xf ../../apt/packages/gromacs_*.orig-regressiontests.tar.* --strip-components=1 --one-top-level=tests
-            {CMAKE.format(source='.')} -DCMAKE_C_FLAGS_RELEASE=-O1 -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DGMX_MPI=ON -DGMX_THREAD_MPI=OFF -DGMX_FFT_LIBRARY=fftpack \\
-                -DGMX_SIMD=None -DGMX_HWLOC=OFF -DGMX_GPU=OFF -DGMX_BUILD_HELP=OFF -DGMXAPI=OFF -DGMX_INSTALL_NBLIB_API=OFF -DBUILD_SHARED_LIBS=OFF
+            {CMAKE.format(source='.')} -DCMAKE_C_FLAGS_RELEASE=-O1 -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DGMX_MPI=ON -DGMX_THREAD_MPI=OFF \\
+                -DGMX_FFT_LIBRARY=fftpack -DGMX_SIMD=None -DGMX_HWLOC=OFF -DGMX_GPU=OFF -DGMX_BUILD_HELP=OFF \\
+                -DGMXAPI=OFF -DGMX_INSTALL_NBLIB_API=OFF -DBUILD_SHARED_LIBS=OFF
             make -C build-here -j$JOBS gmx""",
-        cases=[Case(f"{group}{name}", f'PATH=$SOURCE/build-here/bin:$PATH perl gmxtest.pl -np $RANKS {option} -ntomp 1 -mpirun mpiexec {group}', ranks=ranks,
-                    folder="tests", says=f"All \\d+ {group} tests PASSED", seconds=240)
+        cases=[Case(f"{group}{name}", f"PATH=$SOURCE/build-here/bin:$PATH perl gmxtest.pl -np $RANKS {option} -ntomp 1 -mpirun mpiexec {group}",
+                    ranks=ranks, folder="tests", says=f"All \\d+ {group} tests PASSED", seconds=240)
                for group in ("complex", "freeenergy", "rotation")
                for name, option, ranks in (("", "", (2, 4, 8)), ("-pme", "-npme 2", (4, 6)))]),
     Program(
