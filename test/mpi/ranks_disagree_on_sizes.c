@@ -69,10 +69,12 @@ static void room_to_spare(MPI_Comm comm, int later) {
   CHECK(class_of(gatherv(60000, comm, later)) == MPI_SUCCESS);
   CHECK(class_of(gatherv(70000, comm, later)) == MPI_SUCCESS);
 }
+/// A rank that only sends may be done before anybody notices: a root that waits takes messages early. Its next call fails.
 static void different_calls(MPI_Comm comm, int later) {
   set_counts(block);
-  const int code = rank == 2 ? MPI_Barrier(comm) : gatherv(block, comm, later);
-  CHECK(class_of(code) == MPI_ERR_OTHER || (rank == 1 && code == MPI_SUCCESS));
+  const int code = rank == 2 ? MPI_Barrier(comm) : gatherv(block, comm, later), only_sends = rank % 2 == 1;
+  CHECK(class_of(code) == MPI_ERR_OTHER || (only_sends && code == MPI_SUCCESS));
+  CHECK(class_of(MPI_Barrier(comm)) == MPI_ERR_OTHER);
 }
 
 int main(int argc, char** argv) {
