@@ -52,7 +52,7 @@ using base::Result;
 using Offset = std::uint64_t;
 
 inline constexpr std::uint64_t magic = 0x4e6561724d504931; // "NearMPI1"
-inline constexpr std::uint32_t layout_version = 19;
+inline constexpr std::uint32_t layout_version = 20;
 /// The largest number of processes of a job, and of rows of its rank table.
 inline constexpr std::uint32_t most_rows = 65536;
 

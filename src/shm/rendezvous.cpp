@@ -126,12 +126,12 @@ bool is_cold(const Peer& peer, const Tuner& tuner, std::uint64_t bytes) {
 
 /// Returns the protocol by which the peer has lately received our messages of this size if messages go both ways at once
 /// and it is the one of the pair that decides; otherwise Protocol::count.
-Protocol choice_to_follow(Peer& peer, const Transfer& transfer, Tuner::Mask possible) {
+Protocol choice_to_follow(Peer& peer, std::uint64_t bytes, bool sender_has_gaps, Tuner::Mask possible) {
   if (peer.rts_out != nullptr) peer.both_ways = follows_for;
   if (peer.both_ways == 0) return Protocol::count;
   --peer.both_ways;
   if (peer.row > engine().row) return Protocol::count;
-  ItsChoice& its = its_choice(peer, transfer.bytes, transfer.has_gaps);
+  ItsChoice& its = its_choice(peer, bytes, sender_has_gaps); // a sender knows no more of its own messages
   if (its.left == 0 || (possible & Tuner::bit(its.protocol)) == 0) return Protocol::count;
   --its.left;
   return its.protocol;
@@ -162,7 +162,8 @@ const Provider* pull(Peer& peer, const NodeRts& rts, Transfer& transfer, Pulled&
       provider = &provider_of(smallest_overhead(possible));
     else if (is_cold(peer, tuner, transfer.bytes) && (possible & Tuner::bit(Protocol::cma)) != 0)
       provider = &provider_of(Protocol::cma);
-    else if (Protocol its = choice_to_follow(peer, transfer, possible); its != Protocol::count)
+    else if (Protocol its = choice_to_follow(peer, transfer.bytes, rts.address == 0, possible);
+             its != Protocol::count)
       tuner.follow((provider = &provider_of(its))->protocol, transfer.bytes, has_gaps);
     else
       provider = &provider_of(tuner.choose(transfer.bytes, possible, peer.rts_count, has_gaps));

@@ -88,7 +88,7 @@ void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t
 void learn_from_sleep(std::uint64_t quiet_ns, bool was_rung) {
   static SpinTime spin_time;
   WaitSettings& self = wait_settings;
-  if (!self.may_sleep_at_once || self.oversubscribed || self.spin_ns == 0) return;
+  if (!self.may_sleep_at_once || self.oversubscribed || self.spin_ns == 0 || long_turns.asleep()) return;
   self.spin_ns = spin_time.after_sleep(self.spin_ns, quiet_ns, was_rung);
 }
 

@@ -298,7 +298,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   const std::uint64_t since = os::monotonic_ns();
   const WaitTime time(since);
-  const std::uint64_t first_spin_ns = long_turns.asleep() ? 0 : self.spin_ns;
+  const auto first_spin = [&] { return long_turns.asleep() ? 0 : self.spin_ns; };
+  std::uint64_t first_spin_ns = first_spin();
   LeaveOutIfLong long_wait(since);
   std::uint32_t noted = noted_progress;
   std::uint64_t quiet_since = since, spin_ns = first_spin_ns, sleep_ns = self.first_sleep_ns;
@@ -313,7 +314,8 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     const std::uint64_t polled = os::monotonic_ns();
     long_wait.lasts_until(polled);
     const std::uint64_t quiet_ns = polled - quiet_since;
-    if (quiet_ns >= spin_ns && spin_ns == self.spin_ns) spin_ns = patience_ns(); // asked once in a quiet time
+    if (quiet_ns >= spin_ns && spin_ns == first_spin_ns && spin_ns != 0)
+      spin_ns = patience_ns(); // asked once in a quiet time
     const bool spins = quiet_ns < spin_ns;
     if (!moved && !spins && needs_announcements()) {
       register_as_waiter();
@@ -328,7 +330,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
         give_way();
       }
       quiet_since = os::monotonic_ns();
-      spin_ns = first_spin_ns;
+      spin_ns = first_spin_ns = first_spin();
       sleep_ns = self.first_sleep_ns;
       continue;
     }
@@ -368,7 +370,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     // Whoever has rung may have more to come. But the rings of locks and packets that are given up are for all that wait for them.
     if (!self.oversubscribed && !needs_announcements() && was_rung) {
       quiet_since = woke;
-      spin_ns = first_spin_ns;
+      spin_ns = first_spin_ns = first_spin();
     }
     waiting.leader_sleeps = false;
     DoorbellCalls::awake(bell.sleeping); // no other thread sleeps on this doorbell

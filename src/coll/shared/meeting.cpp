@@ -97,7 +97,7 @@ Result reduce_pair(CollectiveGroup& group, const Call& call) {
   return group.rank() == call.root ? reduce_binomial(group, call) : send(group, call.send, call.root);
 }
 
-/// Rank 0 has its result and only sends.
+/// Rank 0 has its result and only sends. The order of commutative operands is that of scan_shared().
 Result scan_pair(CollectiveGroup& group, const Call& call) {
   const Buffer &own = call.send, &result = call.receive;
   if (group.rank() == 0) {
