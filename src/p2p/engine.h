@@ -1,4 +1,4 @@
-// Requests and messages as the point-to-point engine sees them. For the files of p2p, and for the entry
+// Requests and messages as the point-to-point engine sees them. Included by the files of p2p, and by the entry
 // points of small messages and one-sided calls (mpi/fast.h, mpi/fast_one_sided.h).
 //
 //   send:     try eager; else send an RTS; if no descriptor is free, defer the send until one is
@@ -29,9 +29,9 @@ struct OwnedTransfer : transport::Transfer {
 /// The progress of a message request.
 enum class Stage : std::uint8_t {
   idle,
-  deferred,   ///< a send that has no descriptor yet
+  deferred,   ///< a send that does not have a descriptor yet
   rendezvous, ///< a send whose receiver has not finished
-  posted,     ///< a receive that has no message yet
+  posted,     ///< a receive that has not been matched yet
   moving,     ///< a receive whose data is on its way, or a send that waits only for a slot
   done
 };
@@ -47,8 +47,8 @@ struct Generalized {
 /// reset() sets the fields that must be valid in a new one, and starting an operation sets the rest. Fields
 /// are in the order of use: receives of small messages touch only those before `peer`.
 struct EngineRequest : Request, Posted {
-  // What the program asked for, together with context, rank (destination or source) and tag of the base. A
-  // persistent request is started again from it.
+  // What the program asked for, together with the base's context, rank (destination or source) and tag. A
+  // persistent request is restarted from these.
   Buffer buffer;
 
   Stage stage = Stage::idle;
@@ -57,7 +57,7 @@ struct EngineRequest : Request, Posted {
   bool owns_more = false; ///< owns more than a reference to a communicator, or is shared; see destroy()
   SendMode mode = SendMode::standard;
   Peer* peer = nullptr;
-  Envelope envelope; ///< of the send; of a receive, only if the message was too long
+  Envelope envelope; ///< of the send; for a receive, set only if the message was too long
   OwnedTransfer transfer;
   std::size_t index = 0; ///< in the list of active schedules, if `scheduled`
 
@@ -84,13 +84,13 @@ struct EngineRequest : Request, Posted {
 };
 
 struct Fetch; // early.h
-/// Why an unexpected message waits to be taken early.
+/// Why an unexpected message waits to be taken early: which list it is in.
 enum class WaitingAs : std::uint8_t { credited, announced_short, announced_long, none };
-/// Links it into the list of those.
+/// Links an unexpected message into the list of its WaitingAs.
 struct EarlyLink : Link {};
 
-/// An unexpected message. An eager one owns credits and either a packet of the sender or a copy of the payload. One that was taken early
-/// owns its payload in memory of this process only.
+/// An unexpected message. An eager one owns credits and either a packet of the sender's or a copy of the payload. One that was taken
+/// early owns only its payload, in this process's memory.
 struct Unexpected : UnexpectedEntry, EarlyLink {
   static constexpr std::size_t inline_bytes = 112;
   Peer* from = nullptr;
@@ -98,7 +98,7 @@ struct Unexpected : UnexpectedEntry, EarlyLink {
   std::uint64_t packet = 0;           ///< nonzero: the packet that holds the payload
   bool is_rts = false;
   bool has_credit = false;
-  bool is_taken = false; ///< its memory counts as this process's (early.h)
+  bool is_taken = false; ///< its memory is charged to this process (early.h)
   WaitingAs waiting_as = WaitingAs::none;
   int error = MPI_SUCCESS; ///< of its fetch
   Fetch* fetch = nullptr;  ///< of an announced message whose data is on its way here
@@ -152,7 +152,7 @@ inline void destroy(EngineRequest& request) {
   object::release(request.communicator);
   requests().destroy(&request);
 }
-/// Makes the handle stale; complete() will destroy the request.
+/// Invalidates the request's handle; complete() will destroy the request.
 void retire(EngineRequest& request);
 /// Marks the operation as finished; its completion is final. Destroys the request if it has been freed.
 inline void complete(EngineRequest& request) {
@@ -162,7 +162,7 @@ inline void complete(EngineRequest& request) {
     destroy(request);
 }
 [[gnu::cold]] Result failure_of(const EngineRequest& request);
-/// The Result of a complete operation: its error class and message.
+/// Returns the Result of a complete operation: its error class and message.
 inline Result outcome(const EngineRequest& request) {
   if (request.completion.error == MPI_SUCCESS) [[likely]]
     return {};
@@ -171,26 +171,26 @@ inline Result outcome(const EngineRequest& request) {
 
 // Arrivals (arrival.cpp)
 
-/// Receives an unexpected message into the request and frees its record, unless its data is on its way here: then this happens later.
+/// Receives an unexpected message into the request and frees its record. If its data is still on its way here, both happen later.
 /// Returns false if the sender has withdrawn the message.
 bool consume(Unexpected& message, EngineRequest& receive);
 /// Removes the message from the unexpected queue.
 void take(Unexpected& message);
 /// Frees the message's record, and returns its packet and credit.
 void discard(Unexpected& message);
-/// The oldest unexpected message that matches and has not been withdrawn; nullptr if there is none.
+/// Returns the oldest unexpected message that matches and has not been withdrawn; nullptr if there is none.
 Unexpected* find_unexpected(std::uint64_t context, int source, int tag);
 
 // Sends (send.cpp)
 
-/// Starts to send the request's message. The request may be on the stack of a blocking send.
+/// Starts sending the request's message. The request may be on the stack of a blocking send.
 Result begin_send(EngineRequest& send);
-/// Like begin_send(), for a request of the pool without an owner: it is destroyed when its message has left.
+/// Like begin_send(), but for a request in the pool that has no owner: it is destroyed when its message has left.
 Result begin_detached_send(EngineRequest& send, Peer& peer, const Envelope& envelope);
 /// Tries to send deferred messages. Returns true if any left.
 bool move_deferred();
 bool has_deferred();
-/// Removes a deferred send. None of its message has left.
+/// Removes a deferred send, no part of whose message has left.
 void withdraw_deferred(EngineRequest& send);
 /// Withdraws an RTS. Returns false if the receiver has matched it.
 bool withdraw_rts(EngineRequest& send);
@@ -201,7 +201,7 @@ bool may_overtake_nothing(Peer& peer);
 
 /// Receives an unexpected message if one matches this receive.
 bool receive_unexpected(EngineRequest& receive);
-/// The rare cases of begin_receive(): the source is MPI_PROC_NULL, or there is no memory.
+/// The rare cases of begin_receive(): the source is MPI_PROC_NULL, or there is no memory to post the receive.
 [[gnu::cold]] Result begin_from_nobody(EngineRequest& receive);
 [[gnu::cold]] Result begin_without_memory(EngineRequest& receive);
 [[gnu::always_inline]] inline Result begin_receive(EngineRequest& receive) {
@@ -215,7 +215,7 @@ bool receive_unexpected(EngineRequest& receive);
   receive.stage = Stage::posted;
   return {};
 }
-/// start_receive(), for entry points that inline it.
+/// Like start_receive(), but inline, for entry points.
 [[gnu::always_inline]] inline Result start_receive_inline(const Buffer& buffer, int source, int tag,
                                                           Communicator& communicator, Request*& made,
                                                           Channel channel) {
@@ -229,17 +229,17 @@ bool receive_unexpected(EngineRequest& receive);
   made = receive;
   return {};
 }
-/// Removes a posted receive. Returns false if it has got a message already.
+/// Removes a posted receive. Returns false if it has already been matched.
 bool withdraw(EngineRequest& receive);
 
 // Failed peers (failure.cpp)
 
-/// Receives that name this peer end with MPI_ERR_PROC_ABORTED from now on; see transport::fail().
+/// From now on, receives that name this peer end with MPI_ERR_PROC_ABORTED; see transport::fail().
 void peer_failed(Peer& peer);
 bool has_failed_peers();
 /// Completes the posted receives that name a failed peer. Returns true if there were any.
 bool fail_receives();
-/// For tests.
+/// For tests: forgets which peers have failed.
 void forget_failed_peers();
 
 // Generalized requests (generalized.cpp)
@@ -252,8 +252,8 @@ Result cancel_generalized(const Generalized& generalized, bool is_complete);
 
 // Schedules (schedule.cpp)
 
-/// The number of active schedules and of peers with deferred sends, plus one if polls yield, one if peers have failed, and one if
-/// messages may be taken early. While it is 0, a poll only runs the transport's progress.
+/// The number of active schedules plus the number of peers with deferred sends, plus one each if polls yield, if peers have failed
+/// and if messages may be taken early. While it is 0, a poll only runs the transport's progress.
 inline std::size_t background = 0;
 
 Result begin_schedule(EngineRequest& request);

@@ -6,9 +6,9 @@
 // of messages that may follow, and pays their credits in advance. While left() is above 0, a send needs no
 // further check. Any other send to the peer first calls stop_fast_sends(), which takes back the unused credits.
 //
-// Receiving: if no receive is posted and no unexpected message is kept, the oldest message of a peer's lane
-// is the next one that a receive from that peer can match. If it matches and has arrived whole, it is copied
-// out of the slot, and nothing has to be recorded about it or about the receive.
+// Receiving: if no receive is posted and there is no unexpected message, the oldest message in a peer's lane
+// is the next one that a receive from that peer can match. If it matches and has arrived completely, it is
+// copied out of the slot, and nothing has to be recorded about it or about the receive.
 //
 // If a function here cannot establish that the fast path applies, it declines, and the caller takes the slow
 // path.
@@ -36,8 +36,8 @@ using shm::more_to_do;
   return static_cast<transport::Peer&>(*communicator.processes[static_cast<std::size_t>(rank)]);
 }
 
-/// Sends a message by filling a slot of the lane: fill(payload) writes `bytes` bytes. Call it only if left() > 0 and `bytes` is
-/// at most shm::inline_bytes.
+/// Sends a message by filling a slot of the lane: fill(payload) writes `bytes` bytes. Call this only if left() > 0 and
+/// `bytes` is at most shm::inline_bytes.
 template <class Fill>
 [[gnu::always_inline]] inline void send_small_by(SendState& send_state, std::uint64_t context,
                                                  std::int32_t source, std::int32_t tag, std::uint64_t bytes,
@@ -60,14 +60,14 @@ template <class Fill>
   send_small_by(send_state, context, source, tag, bytes,
                 [=](std::byte* to) __attribute__((always_inline)) { copy::small(to, payload, bytes); });
 }
-/// Call after send_small(). Returns true if shm::more_to_do() must follow, because the receiver sleeps or
-/// left() is 0.
+/// To be called after send_small(). Returns true if the caller must then call shm::more_to_do(), because the
+/// receiver is asleep or left() is 0.
 [[gnu::always_inline]] inline bool has_more_to_do(const SendState& send_state) {
   constexpr bool fences = false; // no fast sends are allowed where senders must fence
   return transport::DoorbellCalls::is_sleeping(send_state.doorbell->sleeping, fences) ||
          send_state.lane.left() == 0;
 }
-/// Returns the oldest message of the peer's lane if it is eager, matches this receive and has at most `capacity`
+/// Returns the oldest message in the peer's lane if it is eager, matches this receive and has at most `capacity`
 /// bytes. `tag` may be MPI_ANY_TAG. Returns nullptr if there is no message, or a different one.
 [[gnu::always_inline]] inline const shm::MessageHeader*
 arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t capacity) {
@@ -80,8 +80,8 @@ arrived(const ReceiveState& receive_state, std::uint64_t context, std::int32_t t
   return mine ? &header : nullptr;
 }
 
-/// Like arrived(), but polls for a while if the lane is empty, because the reply to a message that was just
-/// sent comes soon. Does not poll if the peer's last message was an RTS, because a posted receive lets a
+/// Like arrived(), but polls for a while if the lane is empty, because the reply to a message just sent
+/// comes soon. Does not poll if the peer's last message was an RTS, because a posted receive lets a
 /// rendezvous start early.
 [[gnu::always_inline]] inline const shm::MessageHeader*
 arrives(const ReceiveState& receive_state, std::uint64_t context, std::int32_t tag, std::uint64_t capacity) {

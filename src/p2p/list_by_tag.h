@@ -7,7 +7,7 @@
 
 namespace near::p2p {
 
-/// A node of a doubly linked list. The list's owner has one as well, which is not an entry: its `next` is the
+/// A node of a doubly linked list. The head of the list is a Link too, but not an entry: its `next` is the
 /// first entry, its `previous` the last.
 struct Link {
   Link* previous = nullptr;
@@ -26,15 +26,15 @@ inline void unlink(Link& entry) {
   entry.next->previous = entry.previous;
 }
 
-/// A hash table of lists. An entry leaves its list by unlink(). Empty lists are removed when the table grows.
+/// A hash table of lists. Entries are removed by unlink(). Empty lists are removed when the table grows.
 /// Invariant: all entries of a list have the same tag.
 class ListByTag {
 public:
-  /// The list of this tag, which may be empty; nullptr if there is none. Valid until the next find_or_make().
+  /// Returns the list of this tag, which may be empty; nullptr if there is none. Valid until the next find_or_make().
   Link* find(std::int32_t tag) const;
-  /// The list of this tag, made if there is none; nullptr if there is no memory.
+  /// Returns the list of this tag, making it if there is none. Returns nullptr if there is no memory.
   [[nodiscard]] Link* find_or_make(std::int32_t tag);
-  /// Makes space for `more` lists besides those that have entries. Returns false if there is no memory.
+  /// Makes room for `more` lists in addition to those that have entries. Returns false if there is no memory.
   [[nodiscard]] bool reserve(std::size_t more);
   std::size_t bytes() const { return sizeof *this + size_ * sizeof(TaggedList); }
   /// Calls visit(Link&) for each list.

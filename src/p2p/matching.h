@@ -20,9 +20,9 @@ namespace near::p2p {
 
 struct Bucket;
 
-/// Links a receive into a list of posted receives. The bucket's own element is both ends of the list.
+/// Links a receive into a list of posted receives. The bucket's own link marks both ends of the list.
 struct PostedLink : Link {
-  std::int32_t tag = MPI_ANY_TAG; ///< of the receive; in the bucket's own element, it ends every search
+  std::int32_t tag = MPI_ANY_TAG; ///< of the receive; in the bucket's own link, it ends every search
 };
 
 /// A receive that waits for its message; a base of the engine's requests.
@@ -58,14 +58,14 @@ public:
 
   /// Removes and returns the receive that this message belongs to; nullptr if none is posted.
   Posted* match(const transport::Envelope& envelope);
-  /// Posts a receive, behind all others. Returns false if there is no memory.
+  /// Posts a receive after all others. Returns false if there is no memory.
   [[nodiscard]] bool post(Posted& receive);
-  /// Puts the receive that match() has just returned back in its place, because the sender has withdrawn the
+  /// Restores the receive that match() has just returned to its position, because the sender has withdrawn the
   /// message. Returns false if there is no memory.
   [[nodiscard]] bool repost(Posted& receive);
   void remove(Posted& receive);
 
-  /// The oldest unexpected message for a receive of this context, source and tag; wildcards are allowed. The
+  /// Returns the oldest unexpected message that matches this context, source and tag; wildcards are allowed. The
   /// message stays in the queue. Returns nullptr if there is none.
   UnexpectedEntry* find(std::uint64_t context, std::int32_t source, std::int32_t tag);
   /// Adds a message for which match() found no receive. Returns false if there is no memory.
@@ -73,21 +73,21 @@ public:
   void remove(UnexpectedEntry& message);
 
   /// Calls visit(UnexpectedEntry&) for each unexpected message; visit may remove the message that it is
-  /// given.
+  /// passed.
   template <class F>
   void each_unexpected(F visit);
 
   /// Calls visit(Posted&) for each posted receive that names its source; visit may remove the receive that it is
-  /// given, and no other one.
+  /// passed, but no other.
   template <class F>
   void each_posted_to_one(F visit);
 
   std::size_t unexpected() const { return unexpected_; }
-  /// Whether there is neither an unexpected message nor a posted receive, so that the next message belongs to
+  /// Whether there are no unexpected messages and no posted receives, so that the next message belongs to
   /// the next receive.
   bool idle() const { return entries_ == 0; }
   std::size_t buckets() const { return bucket_count_; }
-  /// The bytes that the tables by tag occupy now.
+  /// The number of bytes that the tables by tag occupy now.
   std::size_t sorting_bytes() const;
 
 private:
@@ -128,7 +128,7 @@ private:
   std::size_t bucket_count_ = 0;
   std::size_t unexpected_ = 0;
   std::size_t entries_ = 0;       ///< unexpected messages and posted receives
-  std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE; while 0, an arrival needs one search only
+  std::size_t posted_to_any_ = 0; ///< receives from MPI_ANY_SOURCE; while 0, an arrival needs only one search
   std::uint64_t next_order_ = 0;
   mutable Bucket* recent_ = nullptr; ///< the bucket of the last search
 };
@@ -136,9 +136,9 @@ private:
 /// The receives posted for one source of one context, and its unexpected messages. With source
 /// MPI_ANY_SOURCE: the wildcard receives of the context, and all of its unexpected messages.
 ///
-/// All receives are in `posted` until a search takes long. Then only those with MPI_ANY_TAG are, and the
-/// others are in `posted_by_tag`, until no receive is left. Messages are always in `unexpected`. After a long
-/// search they are in `unexpected_by_tag` as well, until none is left.
+/// All receives are in `posted` until a search takes long. After that, and until no receive is left, only those
+/// with MPI_ANY_TAG are in `posted`, and the others are in `posted_by_tag`. Messages are always in `unexpected`.
+/// After a long search they are in `unexpected_by_tag` as well, until none is left.
 struct Bucket {
   Bucket(std::uint64_t its_context, std::int32_t its_source) : context(its_context), source(its_source) {
     posted.previous = posted.next = &posted;

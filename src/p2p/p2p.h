@@ -1,4 +1,4 @@
-// Point-to-point messages: the calls of the bindings and the collectives, which have checked the arguments.
+// Point-to-point messages, as called by the bindings and the collectives, which have checked the arguments.
 // Source: MPI 5.0, chapter 3.
 #pragma once
 
@@ -10,25 +10,25 @@ namespace near::p2p {
 
 /// Registers the handlers of arriving messages. Call it before the transport starts; idempotent.
 void attach();
-/// Waits until every send that was started has left, including buffered sends and those whose request was
+/// Waits until every send that was started has left, including buffered sends and those whose request has been
 /// freed. Called by MPI_Finalize before the transport stops.
 void drain();
-/// Releases what p2p keeps for a communicator that is being freed: waits for its buffered sends and detaches
+/// Releases what p2p holds for a communicator that is being freed: waits for its buffered sends and detaches
 /// its buffer.
 void forget(Communicator& communicator);
 
-/// Calls `function` for each process that has failed although this process's job goes on, and from then on for each that
-/// fails. There is one such function: every call must pass the same one.
+/// Calls `function` for each process that has failed without ending this process's job, and later for each one that
+/// fails. There is only one such function: every call must pass the same one.
 void watch_failures(void (*function)(const object::ProcessId& process));
 
 /// Whether this process can read the private memory of the rank's process.
 bool reads_memory_of(const Communicator& communicator, int rank);
-/// The error for a process whose memory is out of reach, although it was not before; `why` is what the kernel said. If the process has
-/// died, the launcher ends the job: this waits for that, for a bounded time, rather than blame the program.
+/// Returns the error for a process whose memory can no longer be reached; `why` is the kernel's reason. If the process has died, the
+/// launcher ends the job: the call waits for that, for a bounded time, rather than blame the program.
 Result out_of_reach(std::string_view why);
-/// Copies into.bytes() bytes from `address` on in the memory of the rank's process, which must not change them meanwhile. Fails
-/// with MPI_ERR_BUFFER if the kernel does not read them, after which part of them may have been copied, and as out_of_reach() if it
-/// reads nothing of that process.
+/// Copies into.bytes() bytes, starting at `address` in the memory of the rank's process, which must not change them meanwhile. Fails
+/// with MPI_ERR_BUFFER if the kernel cannot read them, in which case some may have been copied, and with the error of out_of_reach()
+/// if it cannot read any memory of that process.
 Result read_memory(const Communicator& communicator, int rank, std::uint64_t address, const Buffer& into);
 
 enum class SendMode : std::uint8_t { standard, buffered, synchronous, ready };
@@ -52,9 +52,10 @@ Result start_send(const Buffer& buffer, int destination, int tag, Communicator& 
                   Request*& made, Channel channel = Channel::user);
 Result start_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made,
                      Channel channel = Channel::user);
-/// Persistent forms: `made` is inactive until start().
+/// Makes a persistent send request; `made` is inactive until start().
 Result make_send(const Buffer& buffer, int destination, int tag, Communicator& communicator, SendMode mode,
                  Request*& made);
+/// Makes a persistent receive request; `made` is inactive until start().
 Result make_receive(const Buffer& buffer, int source, int tag, Communicator& communicator, Request*& made);
 
 /// Makes a request that is complete from the start, with this completion.
@@ -97,7 +98,7 @@ Result receive_matched(Message& message, const Buffer& buffer, Completion& compl
 Result start_receive_matched(Message& message, const Buffer& buffer, Request*& made);
 
 /// Partitioned requests (MPI 5.0, chapter 4); `made` is inactive. `partition` is the first of `partitions`
-/// equal parts of one buffer, which follow each other. Wildcards are not allowed.
+/// equal, consecutive parts of one buffer. Wildcards are not allowed.
 Result make_partitioned_send(const Buffer& partition, int partitions, int destination, int tag,
                              Communicator& communicator, Request*& made);
 Result make_partitioned_receive(const Buffer& partition, int partitions, int source, int tag,
@@ -108,13 +109,13 @@ Result mark_ready(Request& request, int partition);
 /// Checks whether a partition has arrived (MPI_Parrived); makes progress if it has not.
 Result has_arrived(Request& request, int partition, bool& arrived);
 
-/// Attaches the buffer of buffered sends of a communicator, or of the process if it is nullptr (MPI 5.0,
-/// 3.6). `size` is the user's, in bytes.
+/// Attaches the buffer for the buffered sends of a communicator, or of the process if `communicator` is nullptr
+/// (MPI 5.0, 3.6). `size` is the user's, in bytes.
 Result attach_buffer(Communicator* communicator, void* buffer, MPI_Count size);
-/// Waits until every message in the buffer has left, then detaches it.
+/// Waits until every message in the buffer has left, then detaches the buffer.
 Result detach_buffer(Communicator* communicator, void*& buffer, MPI_Count& size);
 Result flush_buffer(Communicator* communicator);
-/// Starts a request that completes when every message that is now in the buffer has left.
+/// Starts a request that completes when every message now in the buffer has left.
 Result start_flush_buffer(Communicator* communicator, Request*& made);
 
 } // namespace near::p2p

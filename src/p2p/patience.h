@@ -1,9 +1,9 @@
 // Decides which empty polls yield the processor, where ranks share processors.
 //
 // A rank that polls for a message keeps the processor from the rank that will send it, until its time slice
-// of some milliseconds is over. A yield takes less than a microsecond, or two if another process wants the
-// processor. But a yield after each empty poll would be too much for a program that tests a thousand requests
-// one by one, and for a program that computes between its polls.
+// of a few milliseconds is over. A yield takes less than a microsecond, or two if another process wants the
+// processor. But a yield after each empty poll would cost too much in a program that tests a thousand requests
+// one by one, or that computes between its polls.
 //
 //   sweep    the empty polls from a poll of one thing (the sweep's mark) to the next poll of the same thing:
 //            a program that tests one request in a loop makes sweeps of one poll; one that tests a thousand
@@ -12,18 +12,18 @@
 //   mark     a program that goes on to poll something else leaves the mark behind. So the mark moves to what is
 //            being polled after as many polls as the last sweep had, then after twice as many, and so on, as in
 //            Brent's algorithm for finding cycles (BIT 20, 1980).
-//   idle     a sweep that took little longer than its polls take, with the other MPI calls in it: a loop that
-//            polls may also ask for its rank, or test requests that are null
+//   idle     a sweep that took little longer than its polls and its other MPI calls take: a loop that polls may
+//            also ask for its rank, or test requests that are null
 //
 // The end of an idle sweep yields. The end of any other sweep yields if the program has had the processor for
-// a turn: for `turn_ns`, or for as long as the last yield took if that was longer, but for `longest_turn_ns`
-// at most. Without this bound, three ranks that poll on one processor would make each other's turns longer
+// a turn: for `turn_ns`, or for as long as the last yield took if that was longer, but at most for
+// `longest_turn_ns`. Without this bound, three ranks that poll on one processor would make each other's turns longer
 // and longer.
 //
-// A program may also do its work in pieces of some 50 ns, with a poll after each. Its sweeps are idle by these times,
+// A program may also do its work in pieces of about 50 ns, with a poll after each. By these times its sweeps are idle,
 // and each yield takes as long as ten pieces. So after a number of yields in vain, during which no poll has moved
-// anything, an idle sweep yields only if the program has had the processor for a time, which grows with each further
-// yield in vain.
+// anything, an idle sweep yields only if the program has had the processor for a certain time, which grows with each
+// further yield in vain.
 #pragma once
 
 #include <algorithm>
@@ -31,8 +31,8 @@
 
 namespace near::p2p {
 
-/// There is one per thread. Times are nanoseconds of any monotonic clock. `calls` counts the thread's MPI
-/// calls, including the one that polls.
+/// Decides which of a thread's empty polls yield. Times are nanoseconds of any monotonic clock. `calls` counts
+/// the thread's MPI calls, including the one that polls.
 class Patience {
 public:
   /// The shortest and the longest turn of a program that computes between its polls.
@@ -43,8 +43,9 @@ public:
   /// MPI call.
   static constexpr std::uint64_t poll_ns = 1000, check_ns = 250, call_ns = 500;
 
-  /// After so many yields in vain, an idle sweep yields only if the thread has had the processor for a time that grows by `more_ns` with
-  /// each, up to `longest_in_vain_ns`. Where eight ranks that pass a token poll on a processor, it comes after some eight yields of each.
+  /// After this many yields in vain, an idle sweep yields only if the thread has had the processor for a time that grows by `more_ns`
+  /// with each, up to `longest_in_vain_ns`. If eight ranks that pass a token share a processor, the token comes after some eight yields
+  /// of each.
   static constexpr std::uint64_t most_in_vain = 16, more_ns = 500, longest_in_vain_ns = 3000;
 
   /// Notes an empty poll of `what` (not 0) that checked `checks` things. Returns true if the poll begins or
@@ -66,7 +67,7 @@ public:
     bool idle = now_ns - since_ns_ <= poll_ns + checks_ * check_ns + others * call_ns;
     bool its_turn_is_over = now_ns - back_ns_ >= std::clamp(away_ns_, turn_ns, longest_turn_ns);
     begin_sweep(what, now_ns, calls);
-    // It has computed, or waited, or others took the processor; or the program polls something else, since what it polled has come.
+    // The program has computed or waited, or others took the processor; or it polls something else, since what it polled has come.
     if (!idle || !ended) in_vain_ = 0;
     if (in_vain_ >= most_in_vain)
       idle = now_ns - back_ns_ >= std::min((in_vain_ - most_in_vain + 1) * more_ns, longest_in_vain_ns);
@@ -75,7 +76,7 @@ public:
     return true;
   }
 
-  /// Notes the end of the yield. `napped`: the caller slept instead, which leaves the processor to others for longer than it is kept.
+  /// Notes the end of the yield. `napped`: the caller slept instead, which gives the processor to others for longer than it is kept.
   void came_back(std::uint64_t now_ns, bool napped = false) {
     since_ns_ = back_ns_ = now_ns;
     away_ns_ = now_ns - left_ns_;
@@ -98,7 +99,7 @@ private:
   }
 
   std::uintptr_t mark_ = 0;                                         ///< 0: no sweep
-  std::uint64_t limit_ = 1;                                         ///< the mark moves after so many polls
+  std::uint64_t limit_ = 1;                                         ///< the mark moves after this many polls
   std::uint64_t polls_ = 0, checks_ = 0, since_ns_ = 0, calls_ = 0; ///< of the sweep
   std::uint64_t left_ns_ = 0, back_ns_ = 0, away_ns_ = 0;           ///< of the last yield
   std::uint64_t in_vain_ = 0;                                       ///< yields since something moved

@@ -45,19 +45,20 @@ struct Request : object::Object {
 /// flush.
 struct Schedule {
   virtual ~Schedule() = default;
-  /// Starts the operation; for a persistent request, once at each start.
+  /// Starts the operation. Called at each start of a persistent request.
   virtual Result begin() { return {}; }
-  /// Does what can be done without waiting. Returns true if the operation is finished and `completion`
-  /// filled. The progress engine calls it under the engine lock; it may start requests but must not wait.
+  /// Does what can be done without waiting. Returns true if the operation is finished and `completion` has
+  /// been filled in. Called by the progress engine under the engine lock; may start requests but must not wait.
   virtual bool advance(Completion& completion) = 0;
-  /// Whether it waits for what other processes store in shared memory and announce on this one's doorbell.
+  /// Whether the operation waits for something that other processes store in shared memory and announce by
+  /// ringing this process's doorbell.
   virtual bool watches_memory() const { return false; }
-  /// Asked before a sleep if it does: whether advance() would find such a thing now. Changes nothing.
+  /// Whether advance() would find such a store now. Called before a sleep if watches_memory(). Changes nothing.
   virtual bool may_advance() const { return false; }
-  /// Abandons the operation if that is still possible; advance() says when it is finished.
+  /// Abandons the operation if that is still possible; advance() still reports when it is finished.
   virtual void cancel() {}
-  /// Ends an operation that has begun, but for which there is no memory: advance() is not called again before the next begin().
-  /// Must not throw.
+  /// Ends an operation that has begun but for which there is no memory: advance() is not called again before the
+  /// next begin(). Must not throw.
   virtual void leave() {}
   /// The message of the failure in completion.error.
   virtual std::string_view sentence() const { return "the operation failed"; }
@@ -67,17 +68,17 @@ struct Schedule {
 Result make_scheduled(Communicator* communicator, std::unique_ptr<Schedule> schedule, bool persistent,
                       Request*& made);
 
-/// The live request of this handle; nullptr for MPI_REQUEST_NULL and for invalid handles.
+/// Returns the live request of this handle; nullptr for MPI_REQUEST_NULL and for invalid handles.
 Request* find_request(MPI_Request handle);
 
-/// The request of every send that left at once, and of other operations that are over when they are made: complete, with
-/// the empty status. It has no owner. A completion call only sets the handle to null, so any number of them may share it.
-/// Made by attach().
+/// The request of every send that left at once, and of other operations that are finished as soon as they start. It is
+/// complete, with the empty status, and has no owner. A completion call only sets the caller's handle to null, so any
+/// number of operations may share it. Made by attach().
 inline MPI_Request sent_request = MPI_REQUEST_NULL;
-/// That request; nullptr if there was no memory for it.
+/// Returns the request of the handle sent_request; nullptr if there was no memory for it.
 Request* finished_request();
 
-/// The number of live requests without sent_request, for the leak report of MPI_Finalize.
+/// The number of live requests, not counting sent_request, for MPI_Finalize's leak report.
 std::size_t live_requests();
 
 inline MPI_Request public_handle(const Request& request) {
@@ -88,7 +89,7 @@ inline MPI_Request public_handle(const Request& request) {
 void write_status(MPI_Status* status, const Completion& completion, bool with_error);
 /// The empty status of MPI 5.0, 3.7.3: source MPI_ANY_SOURCE, tag MPI_ANY_TAG, error MPI_SUCCESS, count 0.
 void write_empty_status(MPI_Status* status);
-/// The bytes and the cancelled flag in a status; the layout of MPI_internal is ours.
+/// The number of bytes recorded in a status. (The layout of MPI_internal is NearMPI's own.)
 MPI_Count status_bytes(const MPI_Status& status);
 inline void set_status_bytes(MPI_Status& status, MPI_Count bytes) {
   std::int64_t wide = bytes;
@@ -99,17 +100,16 @@ inline void set_status_cancelled(MPI_Status& status, bool cancelled) {
   status.MPI_internal[2] = cancelled ? 1 : 0;
 }
 
-// Completion. A request that has completed and is not persistent is destroyed, and its handle set to
-// MPI_REQUEST_NULL; a persistent one becomes inactive. MPI_REQUEST_NULL and inactive requests give the empty
-// status. The returned Result is the error of the operation itself; the bindings raise it on the right
-// object.
+// Completion. When a request completes, it is destroyed and its handle set to MPI_REQUEST_NULL, unless it is
+// persistent: then it becomes inactive. MPI_REQUEST_NULL and inactive requests give the empty status. The
+// returned Result is the error of the operation itself; the bindings raise it on the right object.
 
 /// Waits until the request is complete, without finishing it.
 void wait_complete(Request& request);
 /// Finishes a complete request: writes the status, then destroys or deactivates the request. Returns the
 /// operation's error.
 Result finish(MPI_Request& handle, Request& request, MPI_Status* status, bool with_error);
-/// The status that finish() would give, without finishing (MPI_Request_get_status).
+/// Writes the status that finish() would give, without finishing the request (MPI_Request_get_status).
 Result peek(Request& request, MPI_Status* status);
 /// Cancels a send or receive that has not been matched; a matched one completes as usual (MPI 5.0, 3.8.4).
 Result cancel(Request& request);
@@ -127,7 +127,7 @@ Result complete_generalized(Request& request);
 
 /// Runs the progress engine once. Returns true if anything happened.
 bool progress();
-/// progress() for a call such as MPI_Test that has found nothing and will probably be repeated. Where ranks
+/// Makes progress in a call such as MPI_Test that has found nothing and will probably be repeated. Where ranks
 /// share processors, repeated polls yield the processor (patience.h) and then run the engine once more.
 /// `what` identifies the thing that was checked, so that its next poll is recognised; `checks` is the number
 /// of things that were checked.
@@ -137,34 +137,34 @@ inline void poll(const void* what) { poll(reinterpret_cast<std::uintptr_t>(what)
 inline void poll(const void* what, int checks) {
   poll(reinterpret_cast<std::uintptr_t>(what), static_cast<std::uint64_t>(checks));
 }
-/// Sets whether polls yield; by default they do not. With `always` they also do in a program that computes
+/// Sets whether polls yield; by default they do not. With `always` they yield even in a program that computes
 /// between its polls.
 void let_polls_yield(bool yields, bool always = false);
 /// Waits (spins, then sleeps) until done() returns true, and makes progress meanwhile. done() is called under
-/// the engine lock, by this thread only. `check` may be called by another waiting thread: it says whether
-/// done() is worth calling; it must not change anything and cannot fail.
+/// the engine lock, by this thread only. `check` may be called by another waiting thread: it returns
+/// whether done() is worth calling, must not change anything and cannot fail.
 void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*));
 /// Waits until attempt(argument) has taken a lock that processes share; `waiters` belongs to that lock
-/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement. Callers first try once themselves.
+/// (queue/shared_lock.h). A failed attempt must leave nothing behind but its announcement. Callers try once themselves first.
 void wait_for_lock(base::Atomic<std::uint64_t>& waiters, bool (*attempt)(void*), void* argument);
 template <class F>
 bool call_at(void* at) {
   return (*static_cast<F*>(at))();
 }
-/// wait_until() for a condition without side effects that cannot fail, so that any thread may test it.
+/// Like wait_until() above, for a condition that has no side effects and cannot fail, so that any thread may test it.
 template <class F>
 void wait_until(F&& done) {
   using Done = std::remove_reference_t<F>;
   wait_until(call_at<Done>, &done, call_at<Done>);
 }
-/// wait_until() for words in shared memory that other processes store, and then ring this one's doorbell. `done` changes
-/// nothing and cannot fail.
+/// Like wait_until(), for words in shared memory that other processes store before they ring this one's doorbell. `done`
+/// must not change anything and cannot fail.
 void wait_until_stored(bool (*done)(void*), void* argument);
 template <class F>
 void wait_until_stored(F&& done) {
   wait_until_stored(call_at<std::remove_reference_t<F>>, &done);
 }
-/// wait_until() for a condition that has side effects or may fail, with a separate `check` for other threads.
+/// Like wait_until() above, for a condition that has side effects or may fail, with a separate `check` for other threads.
 template <class F, class G>
 void wait_until(F&& done, G&& check) {
   struct Both {
