@@ -2,9 +2,9 @@
 //
 // An unexpected eager message keeps the sender's packet, or a copy of a short payload. Either way it holds
 // credits of its sender, so the credits that this process has granted bound the memory of unexpected
-// eager messages. An unexpected RTS keeps only its header, none of the data, unless it stands for a message that has left
-// (transport::longest_eager()): the transport keeps that in the sender's packets, or in memory that the sender's credits bound.
-// early.cpp takes both kinds into memory of this process if senders would wait for ever otherwise.
+// eager messages. An unexpected RTS keeps only its header and no data, unless it stands for a message that has left
+// (transport::longest_eager()): the transport keeps that in the sender's packets, or in memory bounded by the sender's credits.
+// early.cpp takes both kinds into this process's memory if senders would otherwise wait for ever.
 #include "p2p/early.h"
 
 #include "base/log.h"
@@ -44,7 +44,7 @@ std::size_t record_count = 0;
       ++withdrawn;
     }
   });
-  // If only a few were freed, they would soon be used up and all messages searched again.
+  // If only a few were freed, they would soon be used up and all messages would be searched again.
   if (withdrawn > record_count / 4) return;
   std::size_t more = std::max<std::size_t>(64, record_count);
   auto* records = new (std::nothrow) Unexpected[more];
@@ -182,7 +182,7 @@ bool consume(Unexpected& message, EngineRequest& receive) {
   if (message.fetch != nullptr) {
     set_completion(receive, message.envelope);
     receive.stage = Stage::moving;
-    message.fetch->receive = &receive; // it will call this again
+    message.fetch->receive = &receive; // the fetch will call this function again
     return true;
   }
   if (message.is_rts) {

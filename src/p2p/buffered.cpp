@@ -31,7 +31,7 @@ public:
   bool empty() const { return blocks_.empty(); }
   std::uint64_t used() const { return used_; }
   std::uint64_t last() const { return next_number_; }
-  /// Whether every block numbered below this one has been released.
+  /// Whether every block with a number below `number` has been released.
   bool left(std::uint64_t number) const { return numbers_.empty() || *numbers_.begin() >= number; }
 
   /// Reserves a block (first fit). Returns nullptr if there is no free space.
@@ -82,7 +82,7 @@ namespace {
 
 static_assert(MPI_BSEND_OVERHEAD >= 2 * 64, "covers a block's rounding and the buffer's own alignment");
 
-/// By the context of the communicator. The process's own buffer has a key that is not a context.
+/// Attached buffers, by the context of the communicator. The process's own buffer has a key that is not a context.
 constexpr std::uint64_t of_process = ~0ull;
 auto& buffers = *new std::unordered_map<std::uint64_t, std::shared_ptr<SendBuffer>>; // never destroyed
 

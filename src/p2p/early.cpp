@@ -1,8 +1,8 @@
 // How a process that has nothing else to do takes messages early.
 //
 // A program that sends messages before anybody receives them is not safe (MPI 5.0, section 3.5), but such programs are common. Their
-// senders use up their credits or packets, announce the next message, and wait. While its receiver is busy that is welcome: the messages
-// on their way stay in the caches. But a receiver may wait for a message behind these, or for a process that waits likewise. So a
+// senders use up their credits or packets, announce the next message, and wait. While the receiver is busy that is welcome: the messages
+// in flight stay in the caches. But the receiver may be waiting for a later message, or for a process that is itself waiting. So a
 // process to which a message is announced, and which then polls in vain for a while, fetches the announced messages, copies those that
 // hold credits, and returns credits and packets. NEAR_UNEXPECTED bounds the memory for that; beyond it, senders wait.
 //
@@ -12,9 +12,9 @@
 //                  <----------------  fetches the announced one: FIN; copies what it keeps and returns the credits
 //   goes on
 //
-// Long messages are always announced, and seldom need help. Fetched early, their data is copied twice: so that is done one by one, and
-// only in waits that have lasted for 1 ms, and for long enough to copy it from the caches. The millisecond is halved with each of them,
-// until a receive gets a message.
+// Long messages are always announced, and seldom need help. If they are fetched early, their data is copied twice. So they are fetched
+// one by one, and only in waits that have lasted for 1 ms, and for long enough to copy the data from the caches. The millisecond is
+// halved with each of them, until a receive matches a message.
 #include "p2p/early.h"
 
 #include "base/knob.h"
@@ -32,24 +32,24 @@ namespace near::p2p {
 
 namespace {
 
-/// So many polls in vain, or a wait of so many nanoseconds, say that this process has nothing else to do. Where ranks share processors,
-/// each poll yields.
+/// This many polls in vain, or a wait of this many nanoseconds, mean that this process has nothing else to do. Where ranks share
+/// processors, each poll yields.
 constexpr int enough_polls = 32;
 constexpr std::uint64_t enough_ns = 20'000;
 constexpr std::uint64_t least_quiet_ns_for_long = 30'000, bytes_copied_in_ns = 4;
-/// At most about so many bytes of short messages are copied in one poll.
+/// At most about this many bytes of short messages are copied in one poll.
 constexpr std::uint64_t bytes_at_once = 64 << 10;
-/// Whether the machine has more memory is asked in steps of so many bytes, and after a refusal only when so much time has passed.
+/// Whether the machine has more memory is checked in steps of this many bytes, and after a refusal only when this much time has passed.
 constexpr std::uint64_t memory_step = 16 << 20, asks_again_ns = 100'000'000;
 
-/// Waiting messages of one kind, the oldest first.
+/// Waiting messages of one kind, oldest first.
 struct Waiting {
   Link list{&list, &list};
   std::size_t count = 0;
-  bool lacks_space = false; ///< of those that are left, none fits
+  bool lacks_space = false; ///< none of the remaining messages fits
   bool may_take() const { return count != 0 && !lacks_space; }
 
-  /// Calls visit(Unexpected&), which may remove that message, until it returns false.
+  /// Calls visit(Unexpected&) for each message until it returns false. visit() may remove that message.
   template <class Visit>
   void each(Visit visit) {
     for (Link *at = list.next, *next; at != &list; at = next) {
@@ -65,19 +65,19 @@ Waiting& short_ones = kind(WaitingAs::announced_short);
 Waiting& long_ones = kind(WaitingAs::announced_long);
 
 std::uint64_t taken_bytes = 0, available_bytes = memory_step;
-std::uint64_t ask_again_at_ns = 0; ///< not 0: there is no memory; when to ask again
+std::uint64_t ask_again_at_ns = 0; ///< if not 0: there is no memory; when to ask again
 bool takes_in_background = false;  ///< short messages may be taken; counted in `background`
-std::size_t left_of_turn = 0;      ///< short messages that it is still to take in the next polls
+std::size_t left_of_turn = 0;      ///< short messages still to be taken in the next polls
 bool ended = false;
-std::size_t fetches = 0; ///< under way
+std::size_t fetches = 0; ///< number under way
 std::uint32_t known_moves = 0;
 std::uint64_t quiet_since_ns = 0, announced_since_ns = 0;
-std::uint64_t next_long_after_ns = longest_quiet_ns; ///< how long a wait must last before it takes one
+std::uint64_t next_long_after_ns = longest_quiet_ns; ///< a wait takes a long message after this time
 
-/// What a message counts, with its record and its place in the lists for matching.
+/// The memory charged for a message, including its record and its entries in the matching lists.
 std::uint64_t counted(std::uint64_t bytes) { return bytes + 512; }
 
-/// Whether NEAR_UNEXPECTED has space for the message. Its length may be anything, since another machine may have announced it.
+/// Whether NEAR_UNEXPECTED leaves room for the message. Its length may be anything, since another machine may have announced it.
 bool fits(const Unexpected& message) {
   const std::uint64_t bound = base::knobs().unexpected.number, bytes = message.envelope.bytes;
   return bytes < bound && counted(bytes) <= bound - taken_bytes;
@@ -85,7 +85,7 @@ bool fits(const Unexpected& message) {
 
 void note_lack_of_memory() { ask_again_at_ns = os::monotonic_ns() + asks_again_ns; }
 
-/// Whether the machine and the limits of this process have the memory for a message that fits.
+/// Whether the machine and this process's limits allow the memory for a message that fits.
 bool has_memory(const Unexpected& message) {
   const std::uint64_t needed = taken_bytes + counted(message.envelope.bytes);
   if (needed <= available_bytes) return true;
@@ -126,7 +126,7 @@ void fetched(transport::Transfer& transfer, int error) {
 
 enum class Taken : std::uint8_t { here, no_memory, withdrawn };
 
-/// If it throws, the message is lost, and the transport may still know `fetch` and the buffer.
+/// If this throws, the message is lost, and the transport may still refer to `fetch` and the buffer.
 bool accept(Unexpected& message, Fetch& fetch, const Buffer& buffer) {
   const transport::RtsHeader rts = message.rts;
   fetch.done = fetched;
@@ -179,7 +179,7 @@ Taken copy_and_return_credit(Unexpected& message) {
   return Taken::here;
 }
 
-/// Takes a message that fits. Returns whether it is here; if there is no memory, it waits on.
+/// Takes a message that fits. Returns whether it is here; if there is no memory, it continues to wait.
 bool take_here(Unexpected& message) {
   if (!has_memory(message)) return false;
   const Taken taken = message.is_rts ? fetch(message) : copy_and_return_credit(message);
@@ -195,7 +195,7 @@ bool take_here(Unexpected& message) {
   return true;
 }
 
-/// Takes short messages of this turn until enough has been copied for this poll: announced ones first, since their senders wait.
+/// Takes this turn's short messages until enough has been copied for this poll: announced ones first, since their senders are waiting.
 bool take_short_ones() {
   bool moved = false, enough = false;
   std::uint64_t copied = 0;
@@ -211,7 +211,7 @@ bool take_short_ones() {
     });
     if (enough) break;
   }
-  if (!enough) { // the end of both lists: nothing else fits
+  if (!enough) { // both lists have ended: nothing else fits
     short_ones.lacks_space = short_ones.count != 0;
     left_of_turn = 0;
   }
@@ -282,7 +282,7 @@ bool take_early(bool waits) {
   }
   if (moved) {
     quiet_polls = 0;
-    transport::note_progress(); // a wait goes on polling before it sleeps again
+    transport::note_progress(); // so a wait keeps polling before it sleeps again
   }
   update();
   return moved;
@@ -311,7 +311,7 @@ void release_taken(std::uint64_t bytes) {
   short_ones.lacks_space = long_ones.lacks_space = false;
   next_long_after_ns = quiet_ns_for_long;
   update();
-  transport::wake_waiting_threads(); // a thread may sleep longer than it should now
+  transport::wake_waiting_threads(); // a thread may be sleeping for longer than it now should
 }
 
 } // namespace near::p2p

@@ -1,8 +1,8 @@
 // Peers that have failed while the job goes on: whatever waits for one of them ends with MPI_ERR_PROC_ABORTED.
 //
-// Sends need nothing here: the transport refuses them with that error, and completes those that are under way. Receives
-// that name a failed peer are found by a search in the background, both those that were posted before and those that are
-// posted later, so that posting stays as short as it is. Receives from MPI_ANY_SOURCE wait for the others.
+// Sends need nothing here: the transport refuses them with that error, and completes those that are under way. A search
+// in the background finds the receives that name a failed peer, whether they were posted before or after the failure, so
+// that posting needs no extra check. Receives from MPI_ANY_SOURCE wait for the other peers.
 #include "p2p/engine.h"
 
 #include <algorithm>

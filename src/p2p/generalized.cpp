@@ -4,7 +4,7 @@
 
 namespace near::p2p {
 
-/// Every completion call must call the query function, even with MPI_STATUS_IGNORE.
+/// Every completion call must call this, even with MPI_STATUS_IGNORE.
 Result query_generalized(const Generalized& generalized, MPI_Status* status) {
   MPI_Status ignored{};
   MPI_Status* out = status != MPI_STATUS_IGNORE ? status : &ignored;

@@ -4,7 +4,7 @@
 
 namespace near::p2p {
 
-/// The index of this tag's list in the table, or of the free position where it belongs.
+/// Returns the index of this tag's list in the table, or of the free entry where it belongs.
 std::size_t ListByTag::index_of(std::int32_t tag) const {
   std::uint64_t mixed = static_cast<std::uint32_t>(tag) * 0x9e3779b97f4a7c15u;
   std::size_t mask = size_ - 1;
@@ -29,7 +29,7 @@ Link* ListByTag::find_or_make(std::int32_t tag) {
   return &tagged.list;
 }
 
-/// Drops the lists without entries, so that the size follows the number of tags that have entries.
+/// Drops empty lists, so that the size follows the number of tags that have entries.
 bool ListByTag::reserve(std::size_t more) {
   std::size_t kept = 0;
   each([&](const Link& list) { kept += !is_empty(list); });

@@ -10,8 +10,8 @@ namespace near::p2p {
 namespace {
 
 std::size_t hash(std::uint64_t context, std::int32_t source) {
-  // Only the high bits of a product depend on all bits of its factors. So the source is spread before it
-  // meets the context, and the high half of the result is folded into the low half.
+  // Only the high bits of a product depend on all bits of its factors. So the source is spread before it is
+  // combined with the context, and the high half of the result is folded into the low half.
   std::uint64_t key = context ^ static_cast<std::uint32_t>(source) * 0xd6e8feb86659fd93u;
   std::uint64_t mixed = key * 0x9e3779b97f4a7c15u;
   return static_cast<std::size_t>(mixed ^ (mixed >> 32));
@@ -96,7 +96,7 @@ bool Matching::sort_posted(Bucket& bucket) {
   std::unique_ptr<ListByTag> sorted(new (std::nothrow) ListByTag);
   std::size_t receives = 0;
   for (Link* each = bucket.posted.next; each != &bucket.posted; each = each->next) ++receives;
-  // Reserve before anything is moved, so that a failure leaves the bucket as it was.
+  // Reserve before moving anything, so that a failure leaves the bucket unchanged.
   if (sorted == nullptr || !sorted->reserve(receives)) return false;
   for (Link *each = bucket.posted.next, *next; each != &bucket.posted; each = next) {
     next = each->next;
@@ -110,7 +110,7 @@ bool Matching::sort_posted(Bucket& bucket) {
   return true;
 }
 
-/// The first receive of this tag in the bucket; nullptr if there is none. `bucket` may be nullptr.
+/// Returns the first receive in the bucket that matches this tag; nullptr if there is none. `bucket` may be nullptr.
 [[gnu::always_inline]] inline Posted* Matching::first(Bucket* bucket, std::int32_t tag) {
   if (bucket == nullptr) return nullptr;
   if (bucket->posted_by_tag == nullptr) [[likely]] {
@@ -139,8 +139,8 @@ Posted* Matching::first_behind_head(Bucket& bucket, std::int32_t tag) {
 }
 
 /// The slow path of match(): the bucket is not the recent one, it is or should be sorted by tag, or there are
-/// receives from any source. Here and in other functions below, rare cases are calls at the very end, so that
-/// the compiler saves no registers for them.
+/// receives from any source. Here and in other functions below, rare cases are tail calls, so that the compiler
+/// saves no registers for them.
 Posted* Matching::match_elsewhere(const transport::Envelope& envelope) {
   Bucket* bucket = search(envelope.context, envelope.source);
   if (posted_to_any_ != 0) [[unlikely]]
@@ -190,7 +190,7 @@ bool Matching::post_elsewhere(Posted& receive) {
   return true;
 }
 
-/// The list that this receive is going into; its bucket counts it from now on. nullptr: no memory.
+/// Returns the list for this receive, whose bucket counts it from now on; nullptr if there is no memory.
 Link* Matching::list_for(const Posted& receive) {
   Bucket* bucket = lookup_or_make(receive.context, receive.rank);
   if (bucket == nullptr) return nullptr;
@@ -270,7 +270,7 @@ bool Matching::add(UnexpectedEntry& message) {
 }
 
 bool Matching::add_anywhere(UnexpectedEntry& message) {
-  // Each bucket gets its entry before the next one is asked for: making a bucket may discard empty ones.
+  // Each bucket gets its entry before the next bucket is requested, because making a bucket may discard empty ones.
   Bucket* source = lookup_or_make(message.envelope.context, message.envelope.source);
   if (source == nullptr) return false;
   add_to<List::of_source, List::of_source_and_tag>(*source, message);
@@ -321,8 +321,8 @@ Bucket* Matching::make_bucket(std::uint64_t context, std::int32_t source) {
   return bucket;
 }
 
-/// Contexts are never reused, so buckets of finished communicators are swept out here, and only then the
-/// table grows: its size follows the pairs that have something pending.
+/// Contexts are never reused, so buckets of freed communicators are removed here before the table grows: its
+/// size follows the number of pairs that have something pending.
 bool Matching::make_room() {
   std::size_t kept = 0, old_size = table_mask_ + 1;
   for (std::size_t i = 0; i < old_size; ++i) kept += table_[i] != nullptr && !table_[i]->empty();

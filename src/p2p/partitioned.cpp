@@ -1,13 +1,13 @@
 // Partitioned communication: a send whose parts leave as they become ready. Source: MPI 5.0, chapter 4.
 //
 //   Psend_init  --- setup: {bytes of a part, number of parts, first tag} --->  Precv_init
-//   Pready(i)   --- part i, under the tag first_tag - i ------------------->  one receive a part, since Start
+//   Pready(i)   --- part i, with the tag first_tag - i -------------------->  one receive per part, since Start
 //
 // Setups carry the program's tag and match in the order of the init calls, as the standard requires. A setup
 // that has not been matched therefore outlives its request. Parts carry tags below all valid ones, and the
-// sender does not reuse them. All these messages have a channel of their own. The receiver takes the parts as
-// the sender cut them: one of its partitions has arrived when all parts that overlap it have arrived. So the
-// two sides may cut the buffer differently.
+// sender does not reuse them. All these messages have a channel of their own. The receiver receives the parts
+// as the sender cut them: one of its partitions has arrived when all parts that overlap it have arrived. So
+// the two sides may cut the buffer differently.
 #include "p2p/engine.h"
 
 #include <algorithm>
@@ -44,7 +44,7 @@ std::byte* at(const Buffer& buffer, MPI_Count elements) {
   return static_cast<std::byte*>(buffer.address) + elements * buffer.type->extent;
 }
 
-/// What both sides share: the buffer, and one request per part on the wire.
+/// What both sides have in common: the buffer, and one request for each part on the wire.
 class Partitioned : public Schedule {
 public:
   Partitioned(const Buffer& part, int partitions, int rank, int tag, Communicator& communicator)
@@ -84,7 +84,7 @@ protected:
     parts_ = parts;
     return {};
   }
-  /// Fills the completion from those of all parts; the first failure counts.
+  /// Fills in the completion from those of all parts; the first failure counts.
   void conclude(Completion& completion) {
     for (int i = 0; i < parts_; ++i)
       if (Result failed = outcome(request(i)); !failed.ok() && completion.error == MPI_SUCCESS) {
@@ -100,7 +100,7 @@ protected:
   EngineRequest* setup_request_ = nullptr;
   Setup* setup_ = nullptr; ///< the setup request's own memory
   int parts_ = 0;          ///< on the wire, as the sender cut them
-  int complete_ = 0;       ///< at least so many of the first parts are complete
+  int complete_ = 0;       ///< at least this many of the first parts are complete
   std::unique_ptr<EngineRequest[]> requests_;
   std::string sentence_;
 
@@ -224,7 +224,7 @@ private:
   std::uint64_t capacity() const {
     return static_cast<std::uint64_t>(part_.bytes()) * static_cast<std::uint64_t>(partitions_);
   }
-  /// Whether the sender's cuts lie inside elements of a type with gaps: such parts are received packed, then
+  /// Whether the sender's cuts lie inside elements of a type with gaps: such parts are received packed and then
   /// unpacked.
   bool needs_staging() const {
     return !part_.is_contiguous() && part_.type->size != 0 &&
@@ -266,7 +266,7 @@ private:
 
   bool started_ = false;
   std::unique_ptr<std::byte[]> staging_;
-  std::unique_ptr<bool[]> unpacked_; ///< which staged parts are in the buffer
+  std::unique_ptr<bool[]> unpacked_; ///< which staged parts have been unpacked into the buffer
 };
 
 template <class T>

@@ -1,4 +1,4 @@
-// Reading the memory of other ranks, for collectives that need not send messages.
+// Reads the memory of other ranks, for collectives that need not send messages.
 #include "os/peer_memory.h"
 #include "os/futex.h"
 #include "p2p/p2p.h"
@@ -12,7 +12,7 @@
 namespace near::p2p {
 namespace {
 
-/// Memory with gaps is filled through so many bytes at a time, which stay in the cache.
+/// Memory with gaps is filled through a stage of this many bytes, which stay in the cache.
 constexpr MPI_Count stage_bytes = 256 << 10;
 
 Result read_run(transport::Peer& peer, int rank, std::uint64_t address, std::byte* to, MPI_Count bytes) {
@@ -30,7 +30,7 @@ Result read_run(transport::Peer& peer, int rank, std::uint64_t address, std::byt
 
 Result out_of_reach(std::string_view why) {
   constexpr std::uint64_t launcher_acts_ns = 2'000'000'000;
-  // Without progress, which may be what has called this.
+  // Makes no progress, because progress may be what has called this.
   std::uint32_t never_changes = 0;
   const std::uint64_t until = os::monotonic_ns() + launcher_acts_ns;
   for (std::uint64_t now = os::monotonic_ns(); now < until; now = os::monotonic_ns())

@@ -25,7 +25,7 @@ Completion no_process() {
   return envelope;
 }
 
-/// Returns the message's record and destroys its handle's object.
+/// Returns the message's record and destroys the handle's object.
 Unexpected& open(Message& message) {
   auto& arrived = *static_cast<Unexpected*>(message.arrival);
   object::release(message.communicator);
@@ -80,7 +80,7 @@ Result probe_matched(int source, int tag, Communicator& communicator, bool& foun
   return {};
 }
 
-/// Its sender cannot withdraw the message, but may have failed.
+/// Receives a matched message. Its sender can no longer withdraw it, but may have failed.
 static void consume_claimed(Message& message, EngineRequest& request) {
   if (consume(open(message), request)) return;
   request.completion.error = MPI_ERR_PROC_ABORTED;

@@ -32,8 +32,8 @@ bool withdraw(EngineRequest& receive) {
   return true;
 }
 
-/// Receives a message that has arrived whole without posting the receive, if no other receive or unexpected message is
-/// pending.
+/// Receives a message that has arrived completely, without posting the receive, if no other receive and no unexpected
+/// message is pending.
 static bool receive_at_once(const Buffer& buffer, int source, int tag, const Communicator& communicator,
                             Completion& completion, Channel channel) {
   if (source < 0 || object::unknown_process == nullptr || !matching().idle() || !copy::can_copy(buffer.kind))

@@ -1,4 +1,4 @@
-// Schedules, and p2p's part of the progress engine: the transport first, then deferred sends, then messages that are
+// Schedules, and p2p's part of the progress engine: first the transport, then deferred sends, then messages to be
 // taken early, then active schedules.
 #include "os/clock.h"
 #include "p2p/early.h"
@@ -17,7 +17,7 @@ namespace {
 
 auto& active = *new std::vector<EngineRequest*>; // never destroyed
 bool in_background = false;
-/// While there are schedules that wait for memory.
+/// Set while there are schedules that watch memory.
 std::optional<transport::Watch> memory_watch;
 std::size_t watching = 0;
 
@@ -39,11 +39,11 @@ bool advance(EngineRequest& request) {
   return true;
 }
 
-/// The work of p2p between two polls of the transport; `waits`: those of a wait, not of a program that polls. A schedule starts requests,
-/// and their eager sends may call this again: the inner call does nothing.
+/// The work of p2p between two polls of the transport. `waits` is true for the polls of a wait, false for those of a program. A schedule
+/// starts requests, whose eager sends may call this again: the inner call does nothing.
 [[gnu::cold]] [[gnu::noinline]] bool run_background(bool waits = false) {
   if (in_background) return false;
-  const struct Scope { // resets the flag even if advance() throws; later calls would do nothing otherwise
+  const struct Scope { // resets the flag even if advance() throws; otherwise later calls would do nothing
     Scope() { in_background = true; }
     ~Scope() { in_background = false; }
   } scope;
@@ -118,7 +118,7 @@ Result begin_schedule(EngineRequest& request) {
     finished = request.schedule->advance(request.completion);
     request.index = active.size();
     if (!finished) active.push_back(&request);
-  } catch (...) { // there is no memory for the rest, for which others may wait
+  } catch (...) { // there is no memory for the rest, which others may be waiting for
     request.schedule->leave();
     request.active = false;
     throw;
@@ -198,8 +198,8 @@ void wait_until(bool (*done)(void*), void* argument, bool (*check)(void*)) {
     void* argument;
     bool (*check)(void*);
   } wait{done, argument, check};
-  quiet_polls = 0; // what came before is no part of this wait
-  // Waits of other layers, which take nothing, sleep as long as usual.
+  quiet_polls = 0; // earlier polls do not belong to this wait
+  // Waits of other layers, which take no messages early, sleep for as long as usual.
   const struct SleepBound {
     ~SleepBound() { transport::sleep_bound_ns = transport::no_sleep_bound; }
   } sleep_bound;

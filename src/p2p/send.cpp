@@ -1,8 +1,8 @@
-// Sends: eager if the transport takes the message at once, else an RTS, else deferred.
+// Sends: eager if the transport takes the message at once; otherwise by an RTS; otherwise deferred.
 //
 // A send is deferred if all descriptors for RTS messages are in use, so a program may start any number of
-// sends. While a send to a peer is deferred, all later ones to this peer queue up behind it, which keeps
-// their order. Source: MPI 5.0, sections 3.4 and 3.7.
+// sends. While a send to a peer is deferred, all later ones to this peer queue up behind it, so they stay in
+// order. Source: MPI 5.0, sections 3.4 and 3.7.
 #include "p2p/early.h"
 
 #include "base/log.h"
@@ -39,7 +39,7 @@ void finish_eager(EngineRequest& send) {
   complete(send);
 }
 
-/// Warns once that sends wait for memory. This may be the only hint to why a program makes no progress.
+/// Warns once that sends wait for memory. This may be the only hint as to why a program makes no progress.
 [[gnu::cold]] void tell_of_missing_memory() {
   static bool told = false;
   if (std::exchange(told, true)) return;
@@ -94,7 +94,7 @@ Result launch(EngineRequest& send) {
   return {};
 }
 
-/// Makes progress if a lane was asked for: a program that only sends would never learn that it was granted.
+/// Makes progress if a lane has been requested: a program that only sends would never learn that it was granted.
 /// Library functions make progress when they wait.
 void look_for_answers(SendMode mode, Channel channel) {
   if (mode == SendMode::standard && channel == Channel::user && transport::expects_answer()) [[unlikely]]

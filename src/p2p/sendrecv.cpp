@@ -17,7 +17,7 @@ struct PairArguments {
   Channel channel;
 };
 
-/// Both halves of a send-receive. Its requests are members and not in the pool, so it must not be destroyed
+/// Both halves of a send-receive. Its requests are members rather than in the pool, so it must not be destroyed
 /// between begin() and completion.
 class Pair {
 public:
@@ -30,7 +30,7 @@ public:
     NEAR_TRY(begin_receive(receive_));
     Result sent = begin_send(send_);
     if (!sent.ok()) {
-      // The send never left. If the receive has got its message already, it cannot be withdrawn: wait for it.
+      // The send never left. If the receive has already been matched, it cannot be withdrawn: wait for it.
       if (!withdraw(receive_)) wait_complete(receive_);
     }
     return sent;
@@ -72,7 +72,7 @@ private:
 };
 
 /// A send-receive behind a request. It holds references, since the program may free the communicator and the
-/// datatypes before it completes.
+/// datatypes before the operation completes.
 class PairSchedule : public Schedule {
 public:
   PairSchedule(const PairArguments& arguments, PackedCopy copy)
