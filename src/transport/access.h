@@ -2,7 +2,7 @@
 //
 //   owner of the memory                         origin
 //   register_memory(peer, address, bytes)
-//   sends key and address  ------------------>  capabilities(peer, key): what is possible there?
+//   sends key and address  ------------------>  capabilities(peer, key): what can be done there?
 //                                               get, put, apply_atomic(peer, key, ...): may be under way on return
 //                                               done(): complete here; buffers are free, results have arrived
 //                                               flush(peer): complete there as well
@@ -23,8 +23,8 @@
 
 namespace near::transport {
 
-/// Names registered memory to other processes: plain data in its transport's form, which its owner sends to them. The
-/// empty key stands for all memory of a process that a transport reaches without registration.
+/// Names registered memory to other processes: plain data in the transport's form, which the owner of the memory sends to
+/// them. The empty key stands for all memory of a process that a transport reaches without registration.
 struct MemoryKey {
   std::uint64_t words[4] = {};
 };
@@ -32,33 +32,33 @@ struct MemoryKey {
 /// Memory of this process that the processes of one transport may access.
 struct Registration {
   MemoryKey key;
-  std::uint64_t handle = 0; ///< the transport's
+  std::uint64_t handle = 0; ///< the transport's own
 };
 
-/// What can be done at some memory of a peer.
+/// What can be done with some memory of a peer.
 struct Capabilities {
   bool copies = false;  ///< get() and put()
   bool atomics = false; ///< apply_atomic(), of every kind, on aligned words of 4 and 8 bytes
 };
 
-/// What an atomic operation does to a word; each returns its old value. Integers wrap around, signed and unsigned alike.
+/// What an atomic operation does to a word. All return the old value. Signed and unsigned integers wrap around.
 enum class AtomicKind : std::uint8_t { read, replace, add, bit_and, bit_or, bit_xor, compare_and_swap };
 
 /// One atomic operation. It is atomic with respect to others of the same transport, but neither to gets and puts nor to
 /// the owner's loads and stores, so all processes must change a word in the same way.
 struct AtomicOperation {
   AtomicKind kind = AtomicKind::read;
-  std::uint8_t bytes = 8; ///< of the word: 4 or 8
+  std::uint8_t bytes = 8; ///< size of the word: 4 or 8
   std::uint64_t operand =
       0; ///< its lowest `bytes` bytes are used; the new value of replace and compare_and_swap
   std::uint64_t compare = 0; ///< compare_and_swap: the word changes only if it has this value
-  void* before = nullptr;    ///< `bytes` bytes for the old value; null: it is not wanted
+  void* before = nullptr;    ///< receives the old value, `bytes` bytes; null if it is not wanted
 };
 
 /// A get, put or atomic operation. The caller sets `done` and keeps the object until it is called; the rest belongs to
 /// the transport.
 struct Access {
-  /// Called from progress, or before the call that began the access returns: it is complete at the origin. `error` is
+  /// Called when the access is complete at the origin: from progress, or before the call that began it returns. `error` is
   /// the error class of a failure, after which part of a copy may have been made, but nothing more is moved.
   void (*done)(Access& access, int error) = nullptr;
   Access* next = nullptr;
@@ -73,8 +73,8 @@ Result register_memory(Peer& peer, void* address, std::size_t bytes, copy::Memor
 /// Ends a registration. No access to the memory may be under way, and none may follow.
 void deregister_memory(Peer& peer, const Registration& registration);
 
-/// Returns what can be done at the memory with this key, by trying where the system may forbid it. The answer is the
-/// same for all processes that have the same transport to the peer, unless the system treats them differently.
+/// Returns what can be done with the memory named by this key. If the system may forbid it, this is found out by trying. The
+/// answer is the same for all processes that have the same transport to the peer, unless the system treats them differently.
 Capabilities capabilities(Peer& peer, const MemoryKey& key = {});
 
 /// Copies between runs of the peer's memory and runs of this process's memory. Both sides have the same number of
@@ -87,22 +87,23 @@ void put(Peer& peer, const MemoryKey& key, std::span<os::Run> theirs, std::span<
          Access& access);
 /// Carries out an atomic operation on the word at `address`, a multiple of its size. `operation` is read before the call
 /// returns, and its `before` is written before access.done() is called. Fails like get(), and with MPI_ERR_ARG if the
-/// word has another size or is not aligned; then nothing has changed.
+/// word has another size or is not aligned; in that case nothing has changed.
 void apply_atomic(Peer& peer, const MemoryKey& key, std::uint64_t address, const AtomicOperation& operation,
                   Access& access);
-/// Returns true if no access of this process to the peer's memory is under way, here or there. Otherwise call it again
-/// after progress. `error`: the error class of the first put or atomic operation that failed after its done(), since
-/// flush() last returned true; MPI_SUCCESS if there is none.
+/// Returns true if no access of this process to the peer's memory is under way at either end. Otherwise call it again
+/// after progress. `error` is set to the error class of the first put or atomic operation that failed after its done()
+/// since flush() last returned true; MPI_SUCCESS if there is none.
 bool flush(Peer& peer, int& error);
 
-/// Carries out an atomic operation of 4 or 8 bytes on a word of this process, and returns its old value. For owners that carry
-/// out what others ask for: only this process changes the word, so nothing comes between.
+/// Carries out an atomic operation of 4 or 8 bytes on a word of this process, and returns the old value. For owners that carry
+/// out the operations of others: only this process changes the word, so nothing can intervene.
 std::uint64_t change_own_word(void* at, const AtomicOperation& operation);
 
-/// Whether the peer's transport copies from and to its private memory, without registration.
+/// Whether the peer's transport copies from and to the peer's private memory without registration.
 bool reaches_memory_of(Peer& peer);
-/// get() and put() without registration, which wait until the copy is complete here and there. False if it failed.
+/// Like get() without registration, but waits until the copy is complete at both ends. Returns false if it failed.
 bool copy_from_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
+/// Like put() without registration, but waits until the copy is complete at both ends. Returns false if it failed.
 bool copy_to_peer(Peer& peer, std::span<os::Run> theirs, std::span<os::Run> mine);
 
 } // namespace near::transport

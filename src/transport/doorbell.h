@@ -1,4 +1,4 @@
-// The doorbell protocol on the kernel's futexes and barriers.
+// The doorbell protocol, implemented with the kernel's futexes and barriers.
 #pragma once
 
 #include "queue/doorbell.h"

@@ -1,4 +1,4 @@
-// For threads that wait: giving up the engine lock meanwhile.
+// Lets threads that wait give up the engine lock meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@ namespace near::transport {
 /// A number that no other living thread of this process has.
 std::uintptr_t this_thread();
 
-/// Gives the engine lock up for a while, however often this thread holds it.
+/// Gives up the engine lock while this object exists, however often this thread holds it.
 class LockPause {
 public:
   LockPause();

@@ -15,7 +15,7 @@ using object::Result;
 
 struct Peer;
 
-/// What a message is matched by. `bytes` is the whole message's packed length.
+/// The values by which a message is matched. `bytes` is the packed length of the whole message.
 struct Envelope {
   std::uint64_t context = 0; ///< communicator context with its channel
   std::int32_t source = 0;   ///< sender's rank in the communicator
@@ -32,21 +32,21 @@ enum class Handler : std::uint8_t {
   // 2 and above are each transport's own.
 };
 
-/// What an RTS says to the receiver's side of the transport, in its own form. p2p copies it out of the arrival, keeps
-/// it until a receive matches, and passes it on.
+/// What an RTS tells the receiver's side of the transport, in the transport's own form. p2p copies it out of the arrival,
+/// keeps it until a receive matches, and passes it on.
 struct RtsHeader {
   std::uint64_t words[5];
   std::uint32_t kind;
   std::uint32_t may_come_early; ///< the same for all transports: Transfer::may_come_early, 0 or 1
 };
 
-/// A message as its handler sees it. Payload and packet are valid during the call.
+/// A message as its handler sees it. Payload and packet are valid only during the call.
 struct Arrival {
   Peer* from;
   const Envelope& envelope;
   const std::byte* payload;
   std::size_t payload_bytes;
-  /// Nonzero: the payload lies in a packet that may be kept with keep_packet().
+  /// If nonzero, the payload lies in a packet that may be kept with keep_packet().
   std::uint64_t packet;
   RtsHeader rts() const {
     RtsHeader copy;
@@ -62,12 +62,12 @@ inline void keep_packet(Arrival& arrival) { arrival.packet = 0; }
 /// What became of an eager message.
 enum class Eager : std::uint8_t {
   refused, ///< no credit or no packet: nothing was sent; send an RTS instead
-  waits, ///< it leaves when progress can send it, perhaps from the buffer itself, and then `waiter->done` is called
+  waits, ///< leaves when progress can send it, perhaps from the buffer itself; `waiter->done` is called then
   left,
 };
 
-/// One side of a rendezvous. It is a part of p2p's requests or fetches, so the transport allocates none. p2p sets `done` and reads
-/// `peer`, `buffer` and `bytes`; the rest belongs to the transport.
+/// One side of a rendezvous. It is part of p2p's requests or fetches, so the transport does not allocate any. p2p sets `done` and
+/// reads `peer`, `buffer` and `bytes`; the rest belongs to the transport.
 struct Transfer {
   /// Called from progress (or at once) when this side is finished; `error` is an MPI error class.
   void (*done)(Transfer& transfer, int error) = nullptr;
@@ -76,8 +76,8 @@ struct Transfer {
   std::uint64_t bytes = 0;          ///< packed bytes that move
   std::uint64_t position = 0;       ///< pipelined: packed bytes moved so far
   std::uint64_t fragment_bytes = 0; ///< pipelined: bytes in each packet
-  std::uint32_t prefix = 0;         ///< sender: number of its eager prefix, 0: none
-  std::uint64_t footprint = 0;      ///< receiver, pipelined: memory that no other message on its way fills
+  std::uint32_t prefix = 0;         ///< sender: number of its eager prefix; 0 if none
+  std::uint64_t footprint = 0;      ///< receiver, pipelined: memory that no other message under way fills
   std::uint64_t began_ns = 0;       ///< receiver: when the protocol was chosen
   std::uint8_t protocol = 0;        ///< receiver: the protocol that was chosen
   bool has_gaps = false;            ///< receiver: the data has gaps here or at the sender

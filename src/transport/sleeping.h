@@ -1,4 +1,4 @@
-// Sleeping: what a process asks to be told, and how it sleeps until it is told (waiting.cpp decides when).
+// Sleeping: which events a process asks to be told of, and how it sleeps until then (waiting.cpp decides when).
 #pragma once
 
 #include "transport/doorbell.h"
@@ -11,18 +11,19 @@ namespace near::transport {
 /// The doorbell on which this process sleeps.
 segment::Doorbell& own_doorbell();
 
-/// Whether anything waits for a slot of a peer, for a packet, or for a lock.
+/// Whether anything in this process waits for a slot of a peer, for a packet, or for a lock.
 bool needs_announcements();
 /// Registers this process for everything that it waits for. Whatever is freed from here on wakes this process;
 /// whatever was freed before is found by the next check.
 void register_as_waiter();
 
-/// Sleeps until the bell is no longer `rung`, a message is there, or `sleep_ns` are over. Where nothing reports some of the messages
-/// (Transport::is_silent), it returns earlier, after a nap that depends on `quiet_ns`, the time for which nothing has come. Call it without the engine lock.
+/// Sleeps until the bell's number is no longer `rung`, a message is there, or `sleep_ns` are over. If some messages are not reported
+/// (Transport::is_silent), returns earlier, after a nap that depends on `quiet_ns`, the time for which nothing has come. Call it
+/// without the engine lock.
 void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t sleep_ns,
                       std::uint64_t quiet_ns);
-/// Call this after each sleep of a wait, with the engine lock: it sets for how long waits poll (spin_time.h). Learns nothing with more
-/// ranks than processors, where others may need this processor.
+/// Sets how long waits poll (spin_time.h). Call it after each sleep of a wait, with the engine lock. Learns nothing if there are more
+/// ranks than processors, because others may need this processor.
 void learn_from_sleep(std::uint64_t quiet_ns, bool was_rung);
 /// Sleeps for a moment, whatever arrives. Call it without the engine lock.
 void nap();

@@ -1,7 +1,7 @@
-// How long a wait polls before it sleeps, where ranks have processors of their own.
+// How long a wait polls before it sleeps, if ranks have processors of their own.
 //
-// A thread that sleeps is woken some 5 to 50 us after what it waits for has come. That is little beside a long wait. But a program
-// whose waits last a little longer than they poll loses it each time (doc/adr/0061).
+// A thread that sleeps wakes up about 5 to 50 us after what it waits for has come. That is little compared with a long wait. But a program
+// whose waits last a little longer than they poll loses that time in every wait (doc/adr/0061).
 #pragma once
 
 #include <algorithm>
@@ -10,14 +10,14 @@
 
 namespace near::transport {
 
-/// Learns from sleeps: after two in a row that ended soon, waits poll for longer. A long sleep ends that.
+/// Learns from sleeps how long to poll: after two in a row that ended soon, waits poll for longer. A long sleep ends that.
 class SpinTime {
 public:
-  /// What is learnt is never longer than this. Nanoseconds.
+  /// The longest polling time that is learnt, in nanoseconds.
   static constexpr std::uint64_t longest_ns = 1'000'000;
 
-  /// Call this after each sleep. Returns the time for which waits are to poll from now on; `present_ns` is what it has been so far.
-  /// `quiet_ns` is the time from the last arrival to the end of the sleep. `was_rung`: this process was woken, so this was no nap.
+  /// Call this after each sleep. Returns the time for which waits are to poll from now on; `present_ns` is the time until now.
+  /// `quiet_ns` is the time from the last arrival to the end of the sleep. `was_rung`: this process was woken, so this was not a nap.
   std::uint64_t after_sleep(std::uint64_t present_ns, std::uint64_t quiet_ns, bool was_rung) {
     if (usual_ns_ == 0) usual_ns_ = present_ns;
     const bool is_short = quiet_ns <= longest_ns;
