@@ -1,4 +1,4 @@
-// Calls of the peers' operations on memory, for transports that have them and for those that do not.
+// Calls the peers' memory operations, whether or not their transports have them.
 #include "transport/transport.h"
 
 #include <cstring>
@@ -41,7 +41,7 @@ Result unsupported(const Peer& peer) {
                     peer.operations->name);
 }
 
-/// An access for which its caller waits.
+/// An access that its caller waits for.
 struct AwaitedAccess : Access {
   bool is_done = false;
   int error = MPI_SUCCESS;

@@ -15,7 +15,7 @@ void DoorbellSystem::barrier_all() { os::barrier_all_registered(); }
 
 [[gnu::cold]] void raise_bells(std::uint64_t bits) {
   const memory::Space& self = memory::space();
-  // Even those that this process has not mapped. The processes with which the job began are all there; others may join.
+  // Includes processes that this one has not mapped. The processes with which the job began are all there; others may join.
   for (; bits != 0; bits &= bits - 1)
     for (std::uint32_t row = std::countr_zero(bits); row < self.segment.rows(); row += 64)
       if (row < self.job_size || self.segment.phase_of(row) == segment::Phase::ready)

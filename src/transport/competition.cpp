@@ -1,4 +1,4 @@
-// Yields to others that want a thread's processor.
+// Yields the processor to others that want it.
 #include "transport/competition.h"
 
 #include "base/atomic.h"
@@ -14,7 +14,7 @@ namespace near::transport {
 
 namespace {
 
-/// Whether other programs have run recently. One thread at a time asks; the others believe what was known last.
+/// Whether other programs have run recently. One thread at a time asks; the others use the last known answer.
 bool others_run() {
   static JobShare* const share =
       new (std::nothrow) JobShare; // never destroyed: MPI may be called from static destructors

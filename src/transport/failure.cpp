@@ -1,7 +1,7 @@
 // Peers that fail although this process's job goes on.
 //
-// A failed peer gets a table of operations of its own, in which nothing succeeds. So no call needs to ask whether its
-// peer has failed, and the fast path is as short as before.
+// A failed peer gets a separate table of operations, none of which succeeds. So no call needs to check whether its peer
+// has failed, and the fast path stays short.
 #include "transport/registry.h"
 
 #include <list>
@@ -50,8 +50,8 @@ const Operations operations_of_failed_peers = {
         },
 };
 
-/// The failed peers' operations, one table for each transport: the messages that have arrived, their packets and credits,
-/// and registered memory, are its own.
+/// Returns the operations of failed peers. There is one table for each transport, because the transport owns the messages
+/// that have arrived, their packets and credits, and registered memory.
 const Operations& failed_operations(const Operations& before) {
   struct Table {
     const Operations* of;

@@ -12,10 +12,10 @@
 namespace near::transport {
 namespace {
 
-/// After this time without a call, nothing is known any more.
+/// After this time without a call, the last measurement is out of date.
 constexpr std::uint64_t longest_ns = 2 * os::second_ns;
 
-/// The kernel counts the idle time of each processor in hundredths of a second, so that an interval must be long beside these.
+/// The kernel counts the idle time of each processor in hundredths of a second, so an interval must be long compared with these.
 std::uint64_t shortest_ns(unsigned processors) {
   return std::min(os::second_ns / 10 + processors * os::second_ns / 100, os::second_ns);
 }
@@ -70,7 +70,7 @@ std::uint64_t JobShare::add_rank(std::int32_t pid, const os::CpuSet& cpus, std::
   const auto before =
       std::find_if(before_.begin(), before_.end(), [&](const Rank& rank) { return rank.pid == pid; });
   if (before == before_.end() || before->used_ns > used_ns) return 0;
-  return std::min(used_ns - before->used_ns, cpus.count() * time_ns); // its threads may run elsewhere, too
+  return std::min(used_ns - before->used_ns, cpus.count() * time_ns); // its threads may also run elsewhere
 }
 
 } // namespace near::transport

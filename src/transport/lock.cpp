@@ -9,7 +9,7 @@ namespace near::transport {
 
 namespace {
 
-/// The holder of the engine lock, which protects all of it but `owner`. Never destroyed.
+/// The engine lock and its holder. The lock protects everything here except `owner`. Never destroyed.
 struct LockState {
   pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
   base::Atomic<std::uintptr_t> owner{0};

@@ -1,4 +1,4 @@
-// What the segment of its job says about this process: its location, its state lines, its counters.
+// What the job's segment says about this process: its location, its state lines, its counters.
 #include "os/affinity.h"
 #include "transport/polling.h"
 #include "transport/registry.h"
@@ -82,7 +82,7 @@ segment::Amount own_traffic(segment::Path path) {
   const std::uint32_t processes = job_segment().rows();
   const auto* sent =
       job_segment().at<segment::Traffic>(control().traffic) + static_cast<std::size_t>(path) * processes;
-  // Reading our own table may allocate a page of it: on the right node, and only on request.
+  // Reading our own table may allocate a page of it, but on the right node, and only on request.
   segment::Amount sum;
   for (std::uint32_t to = 0; to < processes; ++to)
     sum += {sent[to].messages.load_relaxed(), sent[to].bytes.load_relaxed()};

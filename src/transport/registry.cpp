@@ -1,4 +1,4 @@
-// Which transports there are, and which peers they have mapped.
+// The registered transports, and the peers that they have mapped.
 #include "transport/registry.h"
 
 #include "transport/polling.h"
@@ -34,7 +34,7 @@ std::span<const Transport* const> transports() {
 
 [[gnu::cold]] [[gnu::noinline]] Peer& map_peer(object::ProcessId process) {
   Registry& self = registry();
-  // The entry first: nothing may fail once the transport has mapped the peer. It is found again afterwards, because
+  // Make the entry first: nothing may fail once the transport has mapped the peer. Look it up again afterwards, because
   // a transport may map another peer on the way.
   auto entry = [&]() -> Peer*& {
     if (process.job != 0) return self.by_process[{process.job, process.rank}];

@@ -24,14 +24,14 @@ bool has_changed_or_arrived() {
   return Watch::any_changed() || has_arrived();
 }
 
-/// Sleeps until the bell is raised, or the time is over.
+/// Sleeps until the bell is raised or the time is over.
 void sleep_on_bell(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t timeout_ns) {
   DoorbellCalls::sleep(bell.sleeping, bell.bell, rung, wait_settings.fences, timeout_ns,
                        has_changed_or_arrived);
 }
 
-/// Sleeps until a descriptor is readable, the bell is raised, or the time is over. The kernel waits either for a futex or for
-/// descriptors, so this process checks its bell and its messages after each `slice_ns`.
+/// Sleeps until a descriptor is readable, the bell is raised, or the time is over. The kernel can wait for a futex or for
+/// descriptors, but not for both, so this process checks its bell and its messages after each `slice_ns`.
 void sleep_on_descriptors(std::span<const int> descriptors, segment::Doorbell& bell, std::uint32_t rung,
                           std::uint64_t timeout_ns, std::uint64_t slice_ns) {
   for (std::uint64_t slept = 0; slept < timeout_ns && DoorbellCalls::rung(bell.bell) == rung;
@@ -41,11 +41,11 @@ void sleep_on_descriptors(std::span<const int> descriptors, segment::Doorbell& b
       return;
 }
 
-/// The shortest sleep takes longer than falling asleep and waking up.
+/// Even the shortest nap takes longer than falling asleep and waking up.
 constexpr std::uint64_t shortest_nap_ns = 20'000;
 
-/// How long to sleep where nothing reports what arrives: 1/16 of the time for which nothing has come, so that it is noticed soon in
-/// proportion, at most 1 ms, which costs less than 1% of a processor.
+/// Returns how long to sleep if nothing reports arrivals: 1/16 of the time for which nothing has come, so that the delay stays in
+/// proportion, and at most 1 ms, which costs less than 1% of a processor.
 std::uint64_t nap_ns(std::uint64_t quiet_ns) {
   constexpr std::uint64_t longest = 1'000'000;
   return std::clamp(quiet_ns / 16, shortest_nap_ns, longest);
@@ -77,7 +77,7 @@ void sleep_until_rung(segment::Doorbell& bell, std::uint32_t rung, std::uint64_t
   } else if (known.empty()) {
     sleep_on_bell(bell, rung, sleep_ns);
   } else if (long_turns.asleep()) {
-    // Other processes of this machine, for which it would have yielded, do not wake it.
+    // The other processes of this machine, to which this one would have yielded, do not wake it.
     const std::uint64_t slice_ns = nap_ns(quiet_ns);
     sleep_on_descriptors(known, bell, rung, slice_ns, slice_ns);
   } else {

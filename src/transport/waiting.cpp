@@ -17,16 +17,16 @@ WaitSettings wait_settings;
 
 namespace {
 
-/// For how long a wait in which nothing comes polls before it sleeps, in nanoseconds. With more ranks than processors, what is
-/// under way does not count: another rank needs the processor, and perhaps to make it move.
+/// How long a wait in which nothing comes polls before it sleeps, in nanoseconds. With more ranks than processors, what is under
+/// way does not count: another rank needs the processor, perhaps to make it move.
 std::uint64_t patience_ns() {
   const WaitSettings& self = wait_settings;
   if (self.oversubscribed || self.spin_ns == 0) return self.spin_ns;
   return std::max(self.spin_ns, polling_ns());
 }
 
-/// How many pauses a wait makes between two polls: one while something may follow soon; 16 afterwards, and always if other threads may need
-/// the engine lock.
+/// How many pauses a wait makes between two polls: one while something may follow soon; 16 after that, and always if other threads may
+/// need the engine lock.
 int pauses_after(std::uint64_t quiet_ns) {
   return quiet_ns < 5'000 && !EngineLock::threads_allowed() ? 1 : 16;
 }
@@ -40,7 +40,7 @@ void count_sleep() {
   if (count != nullptr) count->store_relaxed(count->load_relaxed() + 1);
 }
 
-/// The time at which a wait began, for tools, while it lasts.
+/// While a wait lasts, shows tools the time at which it began.
 class WaitTime {
 public:
   explicit WaitTime(std::uint64_t since) : line_(own_state_line()) { line_.since_ns.store_relaxed(since); }
@@ -68,21 +68,21 @@ private:
 //   registers itself. The answer rings the doorbell, where the leader sleeps.
 // - A thread that makes progress without being the leader calls wake_waiting_threads(), which tells followers
 //   and leader.
-// Events without an announcement (time that passes, a peer's death) are noticed by the leader after each of its
-// sleeps, as by a thread that waits alone.
+// Like a thread that waits alone, the leader notices events without an announcement (time that passes, a peer's
+// death) after each of its sleeps.
 //
-// A condition may take things, or fail with a text that belongs to its thread: so only its own thread tests
+// A condition may take things, or fail with a text that belongs to its thread, so only its own thread tests
 // it. The leader calls `check`, which says whether the condition is worth testing; a thread without `check` is
 // woken after every event. Nothing here is a cancellation point. A child made by fork() never gets here,
 // since MPI refuses its calls.
 class Follower;
 
-/// All under the engine lock. The leader is named by its thread, because a callback of the leader may wait
-/// again.
+/// The threads that wait. All of this is under the engine lock. The leader is identified by its thread, because a
+/// callback of the leader may wait again.
 struct WaitingThreads {
   std::uint32_t count = 0;   ///< leader and followers
-  std::uintptr_t leader = 0; ///< 0: no thread waits, or a follower is awake that sees it
-  int leader_processor = -1; ///< where it ran last
+  std::uintptr_t leader = 0; ///< 0: no thread waits, or an awake follower will see it
+  int leader_processor = -1; ///< where the leader last ran
   bool leader_sleeps = false;
   std::uint32_t events = 0; ///< calls of wake_waiting_threads(): the leader polls again before it sleeps
   Follower* first = nullptr;
@@ -123,7 +123,8 @@ public:
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
       if (each->asleep_) return each->wake();
   }
-  /// Returns whether one of them will probably run on this thread's processor.
+  /// Wakes the followers whose conditions may be true. Returns whether one of them will probably run on this thread's
+  /// processor.
   [[gnu::noinline]] static bool wake_those_that_may_be_done() {
     bool here = false;
     for (Follower* each = waiting.first; each != nullptr; each = each->next_)
@@ -138,7 +139,7 @@ private:
   void wake() {
     woken_.store_relaxed(1);
     if (!asleep_) return;
-    asleep_ = false; // it takes the lock as soon as it can
+    asleep_ = false; // the follower takes the lock as soon as it can
     os::futex_wake_all(woken_.address());
   }
 
@@ -147,10 +148,10 @@ private:
   Follower *previous_, *next_ = nullptr;
   base::Atomic<std::uint32_t> woken_{0}; ///< changed under the engine lock, which orders all else
   bool asleep_ = false;
-  int processor_ = -1; ///< where it fell asleep
+  int processor_ = -1; ///< where the follower fell asleep
 };
 
-/// Returns whether one was woken that needs this thread's processor.
+/// Wakes the followers that may be done. Returns whether one of them needs this thread's processor.
 bool tell_followers() { return waiting.first != nullptr && Follower::wake_those_that_may_be_done(); }
 
 /// Waits while another thread leads. Returns true if done() was true, false if this thread has become the
@@ -176,7 +177,7 @@ bool follow(bool (*done)(void*), void* argument, bool (*check)(void*)) {
   return false;
 }
 
-/// This thread is the leader as long as this object lives. `nested`: it is the leader already and waits
+/// This thread is the leader as long as this object lives. `nested`: it is already the leader and waits
 /// within a callback, so it remains the leader afterwards.
 class Lead {
 public:
@@ -232,7 +233,7 @@ bool give_way_between_polls(bool first) {
   if (!naps) record_yields(turns, now - before, now);
   if (first) since = before;
   if (now - since > LongTurns::other_reasons_ns) {
-    // Nothing comes, or it comes while this thread waits or another one polls, which ends no wait of these.
+    // Nothing comes, or it comes while this thread waits or another one polls; neither ends a wait of these polls.
     if (turns.asleep())
       turns.give_up();
     else
@@ -244,16 +245,16 @@ bool give_way_between_polls(bool first) {
 
 namespace {
 
-/// How many times as many polls a thread makes before it follows a leader that waits for this very processor. To sleep for a
-/// reply that is on its way, and be woken for it, takes two switches between threads.
+/// How many times as many polls a thread makes before it follows a leader that waits for this very processor. Sleeping until a
+/// reply that is on its way arrives, and being woken for it, takes two thread switches.
 constexpr int more_among_threads = 8;
-/// If nothing has moved, only one in so many of the first polls tests the condition. The test also runs p2p's background work (schedules and
-/// handed calls).
+/// If nothing has moved, only one in this many of the first polls tests the condition. The test also runs p2p's background work
+/// (schedules and handed calls).
 constexpr int polls_between_questions = 8;
 
-/// The first polls of a wait, before anything is set up for a longer one; returns true if done() was true. Often the
-/// reply is here before a clock could be read. With more ranks than processors its sender may need this
-/// processor: it gets it at once, a few times.
+/// Makes the first polls of a wait, before anything is set up for a longer one. Returns true if done() was true. Often
+/// the reply is here before a clock could be read. With more ranks than processors the reply's sender may need this
+/// processor, so this thread yields at once, a few times.
 [[gnu::always_inline]] inline bool poll_for_a_while(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   const bool shares =
@@ -293,7 +294,7 @@ constexpr int polls_between_questions = 8;
   return is_done;
 }
 
-/// Looks for messages until done(argument), and sleeps in between.
+/// Polls for messages until done(argument) is true, and sleeps in between.
 void poll_and_sleep(bool (*done)(void*), void* argument) {
   const WaitSettings& self = wait_settings;
   const std::uint64_t since = os::monotonic_ns();
@@ -305,7 +306,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
   std::uint64_t quiet_since = since, spin_ns = first_spin_ns, sleep_ns = self.first_sleep_ns;
   for (;;) {
     auto& bell = own_doorbell();
-    // Before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
+    // Read this before the checks below: whatever they miss, and whatever is announced by a ring alone, ends the sleep.
     std::uint32_t rung = DoorbellCalls::rung(bell.bell);
     std::uint32_t events = waiting.events;
     if (done(argument)) return;
@@ -324,7 +325,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
       tell_followers();
     }
     if (moved) {
-      // The kernel lets this thread go on for a while, although one that was woken needs its processor.
+      // The kernel lets this thread continue for a while, although one that was woken needs its processor.
       if (tell_followers()) {
         if (done(argument)) return;
         give_way();
@@ -348,7 +349,7 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     {
       LockPause unlocked;
       if (spins) {
-        // With more ranks than processors, the process that we wait for may be runnable on this processor: a yield costs less
+        // With more ranks than processors, the process that we wait for may be runnable on this processor. A yield costs less
         // than a sleep with its barrier and wake-up, and ends like one when no other process wants the processor.
         if (self.oversubscribed) {
           os::yield();
@@ -367,14 +368,14 @@ void poll_and_sleep(bool (*done)(void*), void* argument) {
     const std::uint64_t woke = os::monotonic_ns();
     const bool was_rung = DoorbellCalls::rung(bell.bell) != rung;
     learn_from_sleep(woke - quiet_since, was_rung);
-    // Whoever has rung may have more to come. But the rings of locks and packets that are given up are for all that wait for them.
+    // The process that rang may send more. But rings for locks and packets that are given up go to all that wait for them.
     if (!self.oversubscribed && !needs_announcements() && was_rung) {
       quiet_since = woke;
       spin_ns = first_spin_ns = first_spin();
     }
     waiting.leader_sleeps = false;
     DoorbellCalls::awake(bell.sleeping); // no other thread sleeps on this doorbell
-    tell_followers();                    // a ring may have been for one of them
+    tell_followers();                    // the ring may have been for one of them
   }
 }
 

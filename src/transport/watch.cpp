@@ -5,7 +5,7 @@ namespace near::transport {
 namespace {
 
 Watch* newest = nullptr;              ///< changed under the engine lock
-base::Atomic<std::uint32_t> count{0}; ///< of watches; read without it
+base::Atomic<std::uint32_t> count{0}; ///< of watches; read without the engine lock
 
 } // namespace
 
