@@ -4,7 +4,7 @@
 //   chunks   | 0 | 1 | 2 | 3 | 4 | 5 | 6 |       claims = chunks taken from the front | from the back << 32
 //              ->  receiver       sender <-
 //
-// One addition claims a chunk. If the claims from both ends were fewer than the chunks before, the claimer
+// One addition claims a chunk. If there had been fewer claims from both ends than there are chunks, the claimer
 // has the chunk to itself; otherwise no chunk is left, and since the sum never decreases, none will be. So
 // each chunk has one claimer, and the receiver knows the sender's number of chunks: all that are not its own.
 //
@@ -23,7 +23,7 @@ class CooperativeCopy {
 public:
   static constexpr std::uint32_t none = ~0u;
 
-  /// Sender, before the RTS is published.
+  /// Sender: prepares the copy, before the RTS is published.
   void begin() {
     claims_.store_relaxed(0);
     brought_.store_relaxed(0);
@@ -53,7 +53,7 @@ public:
     brought_.store_release(brought | (std::uint64_t{chunk} + 1) << 32);
   }
 
-  /// Receiver, after claim_front() has returned `none`: whether the sender is done with its `theirs` chunks.
+  /// Receiver, after claim_front() has returned `none`: returns whether the sender is done with its `theirs` chunks.
   /// `failed` is the chunk that the receiver must copy instead, or `none`.
   bool settled(std::uint32_t theirs, std::uint32_t& failed) const {
     // SYNC: brought. The chunks that are counted may be read, and no store to them follows.

@@ -14,7 +14,7 @@
 
 namespace near::queue {
 
-/// How many messages of one sender the receiver has released. In the receiver's region.
+/// Counts how many messages of one sender the receiver has released. Lies in the receiver's region.
 ///
 /// Relaxed on both sides: the memory that was released is the receiver's own, so only the number is
 /// communicated. Reading an old number merely delays a message.
@@ -23,7 +23,7 @@ class CreditCounter {
 public:
   CreditCounter() = default;
   explicit CreditCounter(std::uint32_t first) : released_(first) {}
-  /// Called by the receiver, the only writer.
+  /// Releases one message. Called by the receiver, the only writer.
   void give_back() { released_.store_relaxed(released_.load_relaxed() + 1); }
   std::uint32_t released() const { return released_.load_relaxed(); }
 
@@ -31,12 +31,12 @@ private:
   typename Atomics::template Atomic<std::uint32_t> released_{0};
 };
 
-/// The sender's account with one receiver. Private to the sender.
+/// The sender's account of its credits with one receiver. Private to the sender.
 template <class Atomics = base::Hardware>
 class CreditAccount {
 public:
   CreditAccount() = default;
-  /// Begins with no message under way.
+  /// Starts with no message under way.
   explicit CreditAccount(const CreditCounter<Atomics>* counter)
       : counter_(counter), sent_(counter->released()), released_(sent_) {}
 

@@ -26,8 +26,8 @@
 
 namespace near::queue {
 
-/// The doorbell, over the operations that it needs from the system; a template so that model tests can
-/// replace them. System: static void wait(word*, expected, timeout_ns); static void wake(word*); static void
+/// The doorbell protocol. The operations that it needs from the system are a template argument, so that model tests
+/// can replace them. System: static void wait(word*, expected, timeout_ns); static void wake(word*); static void
 /// barrier_all();
 template <class Atomics, class System>
 class DoorbellProtocol {
@@ -35,7 +35,7 @@ public:
   template <class T>
   using Atomic = typename Atomics::template Atomic<T>;
 
-  /// Sender, after its commit. `sender_fences` is true if the job has no membarrier.
+  /// Sender, after its commit: wakes the receiver if it sleeps. `sender_fences` is true if the job has no membarrier.
   static void ring_if_sleeping(Atomic<std::uint32_t>& sleeping, Atomic<std::uint32_t>& bell,
                                bool sender_fences) {
     if (is_sleeping(sleeping, sender_fences)) [[unlikely]]
@@ -69,7 +69,7 @@ public:
     System::wake(bell.address());
   }
 
-  /// Owner, before its first check of everything that a ring may announce: returns the number to be passed to
+  /// Owner, before its first check of everything that a ring may announce: returns the number to pass to
   /// sleep().
   static auto rung(Atomic<std::uint32_t>& bell) {
     // SYNC: bell. Acquire: the checks come after this load, and so does the store to `sleeping`.
@@ -94,7 +94,7 @@ public:
     NEAR_KILL_POINT("sleep-over");
   }
 
-  /// Owner: tells senders that they need not ring any more. Must not be called while another thread may be
+  /// Owner: tells senders that they no longer need to ring. Must not be called while another thread may be
   /// asleep here, since nothing would wake it.
   static void awake(Atomic<std::uint32_t>& sleeping) { sleeping.store_relaxed(0); }
 

@@ -12,7 +12,7 @@
 // Either the load of `waiters` comes after the waiting process's barrier and sees its bit, or the resource
 // was freed before the second check and the check finds it. As with the doorbell's `sleeping`, the waiting
 // process pays for both sides. Every process in `waiters` gets its bell raised whether or not it sleeps yet:
-// it read `rung` before, so a sleep that begins later returns at once. A process that has gone on for another
+// it read `rung` before, so a sleep that begins later returns at once. A process that has continued for another
 // reason stays in `waiters`; its bell is raised once for nothing.
 //
 // A process that must not wait can leave a note instead, where the owner of the queue finds it, then registers, and
@@ -26,21 +26,21 @@
 
 namespace near::queue {
 
-/// System as in DoorbellProtocol.
+/// The flow-control protocol. System is as in DoorbellProtocol.
 template <class Atomics, class System>
 class FlowControl {
 public:
   template <class T>
   using Atomic = typename Atomics::template Atomic<T>;
 
-  /// Waiting process: registers itself with one waiters word. Call it for every process that may free the
-  /// resource, then before_recheck().
+  /// Waiting process: registers itself in one `waiters` word. Call it for every process that may free the
+  /// resource, then call before_recheck().
   static void add_waiter(Atomic<std::uint64_t>& waiters, std::uint64_t self) {
     // SYNC: note-left. This process's note, if it leaves one, is there before its bit.
     waiters.or_release(self);
   }
 
-  /// Waiting process: call between the last add_waiter() and the second check.
+  /// Waiting process: to be called between the last add_waiter() and the second check.
   static void before_recheck(bool fences) {
     // SYNC: waiters. Our bits are visible before our second check; every other process is on one side of this
     // point.

@@ -1,13 +1,13 @@
-// A lane: a ring of slots with one writer and one reader, for a pair that talks. See doc/queue/lane.md.
+// A lane: a ring of slots with one writer and one reader, for a pair of processes that talk. See doc/queue/lane.md.
 //
 //   consumed (the reader's, on a line of its own; the writer reads it only when the ring looks full)
 //   +------+------+------+------+------+
 //   | slot | slot | slot | slot | ...  |    slots as in slot_queue.h
 //   +------+------+------+------+------+    word = generation << 18 | writer << 2 | state
 //      ^             ^
-//   reader's head  writer's next: each is known to its side alone
+//   reader's head  writer's next: each is known only to its side
 //
-// With one writer and one reader, a message costs no compare-and-swap, no shared tail, and no store of the
+// With one writer and one reader, a message needs no compare-and-swap, no shared tail, and no store by the
 // reader to the slot: only the lines of the message itself move, once. A slot of the previous generation has
 // a different word, so the reader need not clear it.
 //
@@ -60,11 +60,11 @@ public:
     return Claim<Atomics>(slot_++, word_);
   }
 
-  /// How many claims will succeed without reading `consumed`. More may succeed if it is 0.
+  /// How many claims will succeed without reading `consumed`. If this is 0, more may still succeed.
   std::uint32_t left() const { return left_; }
-  /// Sets left() to 0; returns what it was.
+  /// Sets left() to 0 and returns its previous value.
   std::uint32_t give_up_left() { return std::exchange(left_, 0); }
-  /// Sets left() to the number of free slots from here to the end of the ring, at most `most`; returns it.
+  /// Sets left() to the number of free slots from here to the end of the ring, at most `most`, and returns it.
   std::uint32_t find_free(std::uint32_t most) {
     left_ = 0;
     if (ring_ == nullptr) return 0;
@@ -88,7 +88,7 @@ private:
   std::uint64_t next_position() const {
     return (SlotWord::generation(word_) << bits_) + static_cast<std::uint64_t>(slot_ - ring_->slots);
   }
-  /// The number of free slots from `position` on. Reads the reader's line only if fewer than `wanted` are known.
+  /// Returns the number of free slots from `position` on. Reads the reader's line only if fewer than `wanted` are known.
   std::uint64_t free_from(std::uint64_t position, std::uint64_t wanted) {
     // SYNC: lane-space. The reader has finished with the slots' bodies before we overwrite them.
     if (limit_ - position < wanted) limit_ = ring_->consumed.load_acquire() + slots();
@@ -111,7 +111,7 @@ private:
   std::uint64_t limit_ = 0;
 };
 
-/// The owner's end of a lane. For one thread at a time, except has_message().
+/// The receiver's end of a lane, which it owns. Used by one thread at a time, except has_message().
 template <class Atomics = base::Hardware>
 class LaneReader {
 public:
@@ -128,7 +128,7 @@ public:
     stand_at(head_.load_relaxed());
   }
 
-  /// The body of the oldest message, valid until pop(); nullptr if there is none.
+  /// Returns the body of the oldest message, valid until pop(); nullptr if there is none.
   const std::byte* front() {
     for (;;) {
       // SYNC: slot-ready. Pairs with the writer's commit: its body is visible from here.
@@ -162,10 +162,10 @@ public:
   std::uint64_t position() const { return head_.load_relaxed(); }
 
 private:
-  /// Passes over a slot that the writer has abandoned.
+  /// Skips a slot that the writer has abandoned.
   [[gnu::cold]] [[gnu::noinline]] void skip() { pop(); }
   /// Tells the writer what has been consumed. This is done a quarter of the ring at a time, so that the line
-  /// rarely moves, and the writer never waits for the last quarter.
+  /// rarely moves and the writer never waits for the last quarter.
   [[gnu::noinline]] void publish(std::uint64_t head) {
     // SYNC: lane-space. Our reads of the bodies are complete before the writer may overwrite them.
     ring_->consumed.store_release(head);

@@ -20,7 +20,7 @@ template <class Atomics = base::Hardware>
 struct PacketFlag {
   typename Atomics::template Atomic<std::uint8_t> generation{0}; ///< in which the packet was last returned
 
-  /// Owner: whether the packet, last sent in generation `sent`, has been returned.
+  /// Owner: returns whether the packet, last sent in generation `sent`, has been returned.
   bool is_home(std::uint8_t sent) const {
     // SYNC: packet-home. Acquire: the receiver's reads are complete, so our new data does not reach them.
     return generation.load_acquire() == sent;

@@ -7,7 +7,7 @@
 //                                 |                                                                 ^
 //                                 +--cancel, the sender----------> (g, cancelled) ------------------+
 //
-// The receiver takes the step accept, the sender all others. An RTS names its generation, so an outdated one
+// The receiver takes the accept step, the sender all others. An RTS names its generation, so an outdated one
 // finds another word and is harmless for 2^32 uses of one descriptor.
 //
 // accept and cancel are relaxed: compare-and-swap decides which of the two wins, and nothing else passes
@@ -19,7 +19,7 @@
 //
 //   left --> | next | fin |--> | next | fin |--> 0     offsets of descriptors in the segment
 //
-// So the sender's work is that of the FINs that were left, however many messages it has under way. A descriptor
+// So the sender's work depends on the number of FINs left, not on how many messages it has under way. A descriptor
 // is on the stack at most once: only the receiver that has accepted its message pushes it, and it is retired
 // only after the sender has taken it from the stack. There is no ABA: a push is right whenever `left` holds the
 // offset that the descriptor names as its next one, no matter what `left` held in between.
@@ -34,7 +34,7 @@ namespace near::queue {
 
 enum class RtsState : std::uint64_t { free = 0, announced = 1, matched = 2, cancelled = 3 };
 
-/// What a receiver tells the sender by a FIN that it leaves in the descriptor.
+/// What a receiver tells the sender in a FIN that it leaves in the descriptor.
 struct LeftFin {
   std::uint64_t cookie = 0;  ///< the sender's name for the transfer
   std::uint64_t outcome = 0; ///< how the transfer ended, in the transport's form
@@ -45,7 +45,7 @@ class alignas(base::cache_line) RtsDescriptor {
 public:
   using Word = typename Atomics::template Atomic<std::uint64_t>;
 
-  /// Sender: announces a message; the generation goes into the RTS.
+  /// Sender: announces a message. Returns the generation, which goes into the RTS.
   std::uint32_t announce() {
     std::uint32_t generation = generation_of(word_.load_relaxed());
     cooperation_.begin();
@@ -58,11 +58,11 @@ public:
     std::uint64_t announced = make(generation, RtsState::announced);
     return word_.cas_relaxed(announced, make(generation, RtsState::cancelled));
   }
-  /// Sender: makes the descriptor free for another message, after the FIN or after cancel().
+  /// Sender: frees the descriptor for another message, after the FIN or after cancel().
   void retire() { word_.store_relaxed(make(generation_of(word_.load_relaxed()) + 1, RtsState::free)); }
 
-  /// Sender: whether the descriptor still belongs to the message that was announced with this generation. A FIN that
-  /// was left here overtakes earlier messages of the receiver, which may therefore name a message that is over.
+  /// Sender: returns whether the descriptor still belongs to the message announced with this generation. A FIN left here
+  /// overtakes earlier messages from the receiver, which may therefore name a message that is finished.
   bool serves(std::uint32_t generation) const { return generation_of(word_.load_relaxed()) == generation; }
 
   /// Receiver: accepts the RTS, at most once. Returns false if the sender has withdrawn it.
@@ -75,10 +75,10 @@ public:
     return word_.load_relaxed() == make(generation, RtsState::announced);
   }
 
-  /// Receiver, after accept(): has finished with the sender's buffer, but found no slot for a FIN. `self` is the
-  /// descriptor's offset, which is not 0, and `left` the sender's stack. Returns true if the stack was empty; the
-  /// caller must then notify the sender. Otherwise the process that pushed onto the empty stack notifies it, and the
-  /// sender takes this FIN as well, because it takes everything that has been pushed since.
+  /// Receiver, after accept(): leaves a FIN when it has finished with the sender's buffer but found no slot. `self` is the
+  /// descriptor's offset, which is not 0, and `left` is the sender's stack. Returns true if the stack was empty; the
+  /// caller must then notify the sender. Otherwise the process that pushed onto the empty stack notifies the sender,
+  /// which takes this FIN as well, because it takes everything that has been pushed since.
   bool leave_fin(Word& left, std::uint64_t self, const LeftFin& fin) {
     cookie_.store_relaxed(fin.cookie);
     outcome_.store_relaxed(fin.outcome);
@@ -89,7 +89,7 @@ public:
     } while (!left.cas_release(top, self));
     return top == 0;
   }
-  /// Sender: takes all FINs that have been left, and calls use(fin) for each, the last one first. at(offset) returns
+  /// Sender: takes all FINs that have been left, and calls use(fin) for each, last one first. at(offset) returns
   /// the descriptor, which use() may retire.
   template <class At, class Use>
   static void take_fins(Word& left, At&& at, Use&& use) {
@@ -102,7 +102,7 @@ public:
     }
   }
 
-  /// For a message that both sides copy; from announce() to retire().
+  /// The cooperative copy of a message that both sides copy. Valid from announce() to retire().
   CooperativeCopy<Atomics>& cooperation() { return cooperation_; }
 
 private:

@@ -1,11 +1,11 @@
 // A shared and exclusive lock in shared memory. MPI_Win_lock takes it at the target, and it keeps concurrent
 // accumulates from interfering in an element. See doc/queue/shared_lock.md.
 //
-//   state     bit 63: held exclusively; bit 62: a process waits for that; below: how many hold it shared
+//   state     bit 63: held exclusively; bit 62: a process waits for that; lower bits: how many hold it shared
 //   waiters   processes that sleep until the lock is released (queue/flow_control.h)
 //
 // A process that waits for the exclusive lock keeps others from taking the lock shared, so that a stream of
-// them cannot delay it for ever. There is no other fairness. The lock does not record its holders. If a
+// shared holders cannot delay it for ever. There is no other fairness. The lock does not record its holders. If a
 // holder dies, the lock stays held, but the launcher ends the job, so no process waits for ever.
 #pragma once
 

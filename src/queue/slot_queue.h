@@ -17,7 +17,7 @@
 //   the positions of one producer increase, so its messages arrive in order;
 //   the consumer skips a slot that a dead process has claimed, so nobody waits for it.
 //
-// Progress: a producer fails only if the queue is full; whenever producers have to retry, another one has
+// Progress: a producer fails only if the queue is full; whenever a producer has to retry, another one has
 // succeeded (lock-free). The consumer never writes `tail`, and waits for a live producer only between its
 // claim and its commit.
 #pragma once
@@ -67,7 +67,7 @@ struct SlotQueue {
   }
 };
 
-/// A claimed slot: fill body(), then call commit(). If destroyed without commit, the consumer skips the slot.
+/// A claimed slot: fill body(), then call commit(). If it is destroyed without a commit, the consumer skips the slot.
 template <class Atomics = base::Hardware>
 class Claim {
 public:
@@ -147,7 +147,7 @@ private:
   std::uint64_t next_ = 0; ///< one past the last position that this producer claimed
 };
 
-/// The owner's end. For one thread at a time.
+/// The consumer's end of its receive queue. Used by one thread at a time, except has_message().
 template <class Atomics = base::Hardware>
 class Consumer {
 public:
@@ -168,7 +168,7 @@ public:
   /// Whether front() has anything to examine: a message, or a claim.
   bool has_entry() const { return SlotWord::state(slot_->word.load_relaxed()) != SlotState::free; }
 
-  /// The oldest message, valid until pop(). is_dead(claimer) is called only for a slot that is claimed but
+  /// Returns the oldest message, valid until pop(). is_dead(claimer) is called only for a slot that is claimed but
   /// not ready. It may return true only if that process can no longer write and all its writes are visible.
   template <class IsDead>
   Entry front(IsDead&& is_dead) {
