@@ -15,14 +15,14 @@ namespace {
 
 /// Nonblocking calls with more steps consist of messages.
 constexpr MPI_Count most_recorded_steps = 8192, typical_chunk = 32 << 10;
-/// About how many steps a call in an area has, each of which takes some 300 bytes if it is recorded: a few for each
-/// chunk (coll/shared/exchange.cpp) and rank.
+/// About how many steps a call in an area has: a few for each chunk (coll/shared/exchange.cpp) and rank. Each takes
+/// about 300 bytes if it is recorded.
 MPI_Count steps_in_area(const Facts& facts) {
   return (published_bytes(facts) / typical_chunk + 1) * (facts.size + 2);
 }
 
-// What algorithms require to give the right result: null, or what the call lacks, in words that continue the algorithm's
-// name.
+// What algorithms require to give the right result. Each function returns null, or what the call lacks, in words that
+// continue a sentence begun by the algorithm's name.
 using Lack = const char*;
 
 Lack any_call(const Facts&) { return nullptr; }
@@ -53,13 +53,13 @@ Lack power_of_two(const Facts& facts) {
   return base::is_power_of_two(static_cast<std::uint64_t>(facts.size)) ? nullptr
                                                                        : "needs a power of two of ranks";
 }
-/// Calls in levels (coll/levels.h).
+/// For calls in two levels (coll/levels.h).
 Lack by_machine(const Facts& facts) {
   return facts.machines > 1 && facts.most_on_machine > 1
              ? nullptr
              : "needs several machines, one of them with at least two ranks";
 }
-/// Leaders reduce what they have in the order of the machines.
+/// Leaders reduce their data in the order of the machines.
 Lack reduces_by_machine(const Facts& facts) {
   if (Lack lack = by_machine(facts)) return lack;
   if (facts.commutative || facts.machines_in_order) return nullptr;
@@ -86,11 +86,11 @@ Lack out_of_place_reading(const Facts& facts) {
   return facts.in_place ? out_of_place(facts) : reading_memory(facts);
 }
 
-// What is expected to be the fastest. The crossing points are where the formulas at the heads of the algorithms' files
-// cross for the costs of messages inside one machine (alpha about a microsecond, beta about a tenth of a nanosecond per
-// byte). All bytes.
+// Which algorithm is expected to be the fastest. The crossover points are where the formulas at the top of the
+// algorithms' files cross, for the costs of messages inside one machine (alpha about a microsecond, beta about a tenth
+// of a nanosecond per byte). All sizes are in bytes.
 bool always(const Facts&) { return true; }
-/// Where ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
+/// If ranks share processors: up to this many short messages cost rank 0 less than the other ranks' turns.
 bool told_by_one(const Facts& facts) {
   return facts.shared_processors != 0 && facts.size <= 64 && facts.bytes <= 1 << 10;
 }
@@ -98,20 +98,20 @@ bool told_by_one(const Facts& facts) {
 bool is_pair(const Facts& facts) { return facts.size == 2 && facts.shared_processors == 0; }
 bool pair_exchanges(const Facts& facts) { return is_pair(facts) && facts.bytes >= 4 << 10; }
 bool pair_sends(const Facts& facts) { return is_pair(facts) && facts.bytes >= 16 << 10; }
-/// Reductions by messages need temporary memory, up to as much as the vector if it is reduced in place, so not for the
-/// longest ones.
+/// Reductions by messages need temporary memory (up to the size of the vector if it is reduced in place), so they are
+/// not used for the longest vectors.
 constexpr MPI_Count most_temporary = 32 << 20;
 bool pair_reduces(const Facts& facts) { return pair_exchanges(facts) && facts.bytes <= most_temporary; }
 bool pair_reduces_at_root(const Facts& facts) { return pair_sends(facts) && facts.bytes <= most_temporary; }
-/// Reading all vectors costs less than a second wait, or no more bytes than reading shares does. A wait is longer where
+/// Reading all vectors costs less than a second wait, or reads no more bytes than reading shares does. A wait is longer if
 /// ranks share processors.
 bool reads_all(const Facts& facts) {
   return facts.size == 2 || facts.bytes * facts.size <= (facts.shared_processors != 0 ? 96 << 10 : 32 << 10);
 }
-/// Where every rank has its processor: two steps along a grid, for which fewer ranks read each line, take less time than one
-/// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier gains from it with more is an extrapolation.
-/// Short recorded calls take one step: such a call is executed in two halves, without being recorded (coll/shared/short_call.h), only
-/// if it waits once.
+/// If every rank has its own processor, two steps along a grid, in which fewer ranks read each line, take less time than one
+/// step. Measured with 3 to 16 ranks (doc/adr/0033); that a barrier of more ranks gains from it is an extrapolation.
+/// Short recorded calls take one step: only a call that waits once is executed in two halves, without being recorded
+/// (coll/shared/short_call.h).
 bool many_meet(const Facts& facts) {
   return facts.size > 18 && facts.shared_processors == 0 && !facts.recorded;
 }
@@ -124,9 +124,9 @@ bool many_reduce(const Facts& facts) {
   if (facts.size > 4 && facts.bytes > 32 << 10) return false;
   return facts.recorded ? !reads_all(facts) : facts.bytes >= std::max(1 << 10, (8 << 10) / facts.size);
 }
-/// For an allreduce. Where all ranks share one or two processors, these do the work of every rank that reads all vectors: up to
-/// this size it costs less than the second turn of each rank if only one reads them. Measured on two processors with 4 to 32
-/// ranks.
+/// For an allreduce. If all ranks share one or two processors, these do the work of every rank that reads all vectors. Up to
+/// this size that costs less than the second turn that each rank needs if only one rank reads them. Measured on two processors
+/// with 4 to 32 ranks.
 bool all_read_all(const Facts& facts) {
   if (facts.shared_processors == 0 && !facts.recorded) // measured with 3 to 16 ranks (doc/adr/0033)
     return facts.size <= 2 ||
@@ -135,8 +135,8 @@ bool all_read_all(const Facts& facts) {
   if (facts.shared_processors == 0 || facts.shared_processors > 2) return reads_all(facts);
   return facts.bytes * (facts.size - 2) <= 16 << 10;
 }
-/// Where ranks share processors, distributing a reduction gains little if there are few of these, and costs every rank
-/// another turn. Measured on two processors; with more of them, an estimate: a turn takes as long as reducing 64 KiB.
+/// If ranks share few processors, distributing a reduction gains little, and costs every rank another turn. Measured on
+/// two processors; for more processors, an estimate: a turn takes as long as reducing 64 KiB.
 bool root_reads_all(const Facts& facts) {
   if (reads_all(facts)) return true;
   switch (facts.shared_processors) {
@@ -150,10 +150,10 @@ bool root_reads_all(const Facts& facts) {
 bool root_reduces_alone(const Facts& facts) {
   return facts.shared_processors == 1 || facts.shared_processors == 2;
 }
-/// Fewer bytes cross between nodes, which is worth a second copy at one rank of each node.
+/// Fewer bytes cross between nodes, which is worth a second copy by one rank of each node.
 bool saves_crossings(const Facts& facts) { return facts.size >= 2 * facts.nodes && facts.bytes >= 4 << 10; }
-/// Where each of more than two ranks has its processor. Sending each block to one reader costs the root less than publishing
-/// chunks that all ranks read while it writes the next one. Measured with 3 to 16 ranks (doc/adr/0029).
+/// For more than two ranks with a processor each. Sending each block to one reader costs the root less than publishing
+/// chunks that all ranks read while the root writes the next one. Measured with 3 to 16 ranks (doc/adr/0029).
 bool have_processors(const Facts& facts) { return facts.size > 2 && facts.shared_processors == 0; }
 /// Where ranks share processors: long blocks of many ranks. Measured on two processors with 4 to 16 ranks (doc/adr/0029).
 bool long_parts(const Facts& facts) {
@@ -165,7 +165,7 @@ bool long_exchange(const Facts& facts) { return have_processors(facts) && facts.
 bool longest_parts(const Facts& facts) {
   return have_processors(facts) && facts.bytes >= (4 << 20) / facts.size;
 }
-/// Messages also for recorded calls of many ranks that share processors: such a call publishes few chunks in a turn of its rank, so that
+/// Recorded calls of many ranks that share processors also use messages: such a call publishes few chunks in each turn of its rank, so
 /// long blocks take many turns. Measured on two processors with 4 to 16 ranks (doc/adr/0024).
 bool exchange_of_messages(const Facts& facts) {
   if (facts.recorded && facts.shared_processors != 0)
@@ -175,13 +175,13 @@ bool exchange_of_messages(const Facts& facts) {
 bool longest_exchange(const Facts& facts) {
   return long_exchange(facts) && facts.bytes >= (768 << 10) / facts.size;
 }
-/// A ring over all ranks takes as many steps as there are ranks, one over leaders as many as there are machines, but in two levels all data
-/// is copied more often. So the size from which the former is faster grows with the ranks; `of_few` was measured.
+/// A ring over all ranks takes as many steps as there are ranks; a ring over leaders takes as many as there are machines, but in two
+/// levels all data is copied more often. So the size from which the former is faster grows with the ranks; `of_few` was measured.
 MPI_Count grown(const Facts& facts, MPI_Count of_few) {
   return std::max<MPI_Count>(of_few, MPI_Count{4096} * facts.size);
 }
 /// In two levels, long data is copied once more, and only after it has crossed between machines. If ranks are numbered machine by machine,
-/// a ring or tree over all of them crosses just as rarely. Measured with two ranks on each of four machines, with a processor each
+/// a ring or tree over all of them crosses just as rarely. Measured with two ranks on each of four machines, both with a processor each
 /// and on two processors (doc/adr/0039).
 bool broadcast_crosses_less(const Facts& facts) {
   return facts.most_on_machine > 2 || !facts.machines_in_order;
@@ -199,20 +199,20 @@ bool allgather_crosses_less(const Facts& facts) {
   return (facts.bytes * facts.size < 64 << 10 && rounds_are_few(facts)) || !facts.machines_in_order;
 }
 bool few_bytes_to_each(const Facts& facts) { return facts.bytes <= 512 && rounds_are_few(facts); }
-/// Between machines a message costs as much as copying some 30 KiB, within one as much as copying a few. Returns the bound of sizes
-/// that applies to these ranks.
+/// Between machines a message costs as much as copying about 30 KiB, within one as much as copying a few. Returns the size bound that
+/// applies to these ranks.
 MPI_Count bound(const Facts& facts, MPI_Count on_a_machine, MPI_Count between_machines) {
   return facts.machines > 1 ? between_machines : on_a_machine;
 }
-/// In 1024ths; between powers of two on straight lines, so that what grows with p / log2 p does so everywhere.
+/// The logarithm in 1024ths, interpolated linearly between powers of two, so that what grows with p / log2 p does so everywhere.
 MPI_Count log2_in_1024ths(MPI_Count value) {
   const int whole = std::bit_width(static_cast<std::uint64_t>(value)) - 1;
   const MPI_Count power = MPI_Count{1} << whole;
   return MPI_Count{1024} * whole + 1024 * (value - power) / power;
 }
 /// A ring of p ranks takes p steps where a tree or recursive doubling takes log2 p, each with all of the data; the ring moves it twice. So if
-/// a message costs as much as a bytes, a ring of many ranks is faster from some a p / log2 p on (allreduce), or a p / (log2 p - 2)
-/// (broadcast). The bounds of few ranks were measured; those of many, on several machines, follow from that (doc/adr/0043).
+/// a message costs as much as a bytes, a ring of many ranks is faster from about a p / log2 p bytes on (allreduce), or a p / (log2 p - 2)
+/// (broadcast). The bounds for few ranks were measured; those for many, on several machines, follow from that (doc/adr/0043).
 bool long_broadcast(const Facts& facts) {
   if (facts.size < 4) return false;
   const MPI_Count of_few = bound(facts, 256 << 10, facts.size > 16 ? 512 << 10 : 1 << 20);
@@ -228,14 +228,14 @@ bool long_reduce(const Facts& facts) { return long_allreduce(facts) && facts.siz
 bool short_blocks(const Facts& facts) {
   return facts.bytes <= bound(facts, 2 << 10, 4 << 10) && facts.size >= 4;
 }
-/// The root of a scatter sends one message after the other.
+/// The root of a scatter sends one message after another.
 bool short_parts(const Facts& facts) {
   return facts.bytes <= bound(facts, 2 << 10, 32 << 10) && facts.size >= 4;
 }
 bool tiny_blocks(const Facts& facts) { return facts.bytes <= bound(facts, 256, 4 << 10) && facts.size >= 8; }
 /// The whole result is short.
 bool short_result(const Facts& facts) {
-  // Of many ranks between machines, every step of a ring costs more than copying a block.
+  // With many ranks on several machines, every step of a ring costs more than copying a block.
   constexpr MPI_Count of_sixteen = (256 << 10) / 16, most = 4 << 20;
   if (facts.machines > 1 && facts.size > 16) return facts.bytes <= std::min(of_sixteen, most / facts.size);
   return facts.bytes <= bound(facts, 32 << 10, 256 << 10) / facts.size;
@@ -271,7 +271,7 @@ constexpr auto first_rows = [] {
   return first;
 }();
 
-/// What NEAR_COLL names, by collective; null: automatic.
+/// The algorithm that NEAR_COLL names for each collective; null if the choice is automatic.
 std::array<const Algorithm*, collective_count> named{};
 int processors_shared = 0;
 
@@ -315,7 +315,7 @@ std::span<const std::string_view> collective_names() { return names; }
 std::string_view name_of(Collective collective) { return names[number(collective)]; }
 
 std::optional<Collective> collective_named(std::string_view name) {
-  if (name == "bcast") return broadcast; // as the function is called
+  if (name == "bcast") return broadcast; // the name of the MPI function
   auto at = std::find(names.begin(), names.end(), name);
   if (at == names.end()) return {};
   return static_cast<Collective>(at - names.begin());
