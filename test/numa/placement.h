@@ -173,7 +173,7 @@ static inline uint64_t word_at(const struct Mapped* segment, uint64_t offset) {
 /// The region of the process in that slot, which must have set it up.
 static inline struct Region region_of(const struct Mapped* segment, int slot) {
   enum {
-    known_version = 19,
+    known_version = 20,
     version_at = 8,
     slots_at = 12,
     stride_at = 24,
